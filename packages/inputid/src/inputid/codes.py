@@ -1,0 +1,69 @@
+"""The kernel's input numbers that udev's rules look at, by name.
+
+Source: include/uapi/linux/input-event-codes.h and input.h. Numbers of this interface never change
+meaning, so they are written down here instead of being read from headers that may not be installed.
+"""
+
+from __future__ import annotations
+
+EV_SYN = 0x00
+EV_KEY = 0x01
+EV_REL = 0x02
+EV_ABS = 0x03
+EV_MSC = 0x04
+EV_SW = 0x05
+EV_LED = 0x11
+EV_SND = 0x12
+EV_REP = 0x14
+EV_FF = 0x15
+
+REL_X = 0x00
+REL_Y = 0x01
+REL_HWHEEL = 0x06
+REL_WHEEL = 0x08
+
+ABS_X = 0x00
+ABS_Y = 0x01
+ABS_Z = 0x02
+ABS_RX = 0x03
+ABS_PRESSURE = 0x18
+ABS_RESERVED = 0x2E
+ABS_MT_SLOT = 0x2F
+ABS_MT_POSITION_X = 0x35
+ABS_MT_POSITION_Y = 0x36
+
+KEY_ESC = 1
+KEY_LEFTCTRL = 29
+KEY_S = 31
+KEY_CAPSLOCK = 58
+KEY_NUMLOCK = 69
+KEY_INSERT = 110
+KEY_MUTE = 113
+KEY_CALC = 140
+KEY_FILE = 144
+KEY_MAIL = 155
+KEY_PLAYPAUSE = 164
+KEY_BRIGHTNESSDOWN = 224
+
+BTN_MISC = 0x100
+BTN_0 = 0x100
+BTN_1 = 0x101
+BTN_MOUSE = 0x110
+BTN_JOYSTICK = 0x120
+BTN_DIGI = 0x140
+BTN_TOOL_PEN = 0x140
+BTN_TOOL_FINGER = 0x145
+BTN_TOUCH = 0x14A
+BTN_STYLUS = 0x14B
+KEY_OK = 0x160
+BTN_DPAD_UP = 0x220
+BTN_DPAD_RIGHT = 0x223
+KEY_ALS_TOGGLE = 0x230
+BTN_TRIGGER_HAPPY1 = 0x2C0
+BTN_TRIGGER_HAPPY40 = 0x2E7
+
+INPUT_PROP_DIRECT = 0x01
+INPUT_PROP_POINTING_STICK = 0x05
+INPUT_PROP_ACCELEROMETER = 0x06
+
+BUS_I2C = 0x18

@@ -37,7 +37,7 @@ class Battery:
 
     percentage: int | None = None
     source: str | None = None
-    extra: Extra = field(default=_NOTHING, hash=False)
+    extra: Extra = field(default_factory=lambda: _NOTHING, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Adapter:
     roles: frozenset[str] = frozenset()
     manufacturer: int | None = None
     version: int | None = None
-    extra: Extra = field(default=_NOTHING, hash=False)
+    extra: Extra = field(default_factory=lambda: _NOTHING, hash=False)
 
     @property
     def blocked(self) -> bool:
@@ -105,7 +105,7 @@ class Device:
     wake_allowed: bool | None = None
     reconnect_mode: str | None = None
     battery: Battery | None = None
-    extra: Extra = field(default=_NOTHING, hash=False)
+    extra: Extra = field(default_factory=lambda: _NOTHING, hash=False)
 
     @property
     def key(self) -> tuple[Address, Address]:

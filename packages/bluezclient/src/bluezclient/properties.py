@@ -42,9 +42,13 @@ ADAPTER_PROPERTIES = (
     Prop("Alias", "s", "alias", "the name shown to others", writable=True),
     Prop("Class", "u", "class_of_device", "24-bit class word"),
     Prop("Powered", "b", "powered", "the radio is on", writable=True),
-    Prop("PowerState", "s", "power_state", "on, off, off-blocked, ...", optional=True, since="5.73"),
+    Prop(
+        "PowerState", "s", "power_state", "on, off, off-blocked, ...", optional=True, since="5.73"
+    ),
     Prop("Discoverable", "b", "discoverable", "answers inquiries", writable=True),
-    Prop("DiscoverableTimeout", "u", "discoverable_timeout", "seconds, 0 = for ever", writable=True),
+    Prop(
+        "DiscoverableTimeout", "u", "discoverable_timeout", "seconds, 0 = for ever", writable=True
+    ),
     Prop("Pairable", "b", "pairable", "pairings are kept (bondable)", writable=True),
     Prop("PairableTimeout", "u", "pairable_timeout", "seconds, 0 = for ever", writable=True),
     Prop(
@@ -60,7 +64,9 @@ ADAPTER_PROPERTIES = (
     Prop("UUIDs", "as", "uuids", "profiles offered by the host"),
     Prop("Modalias", "s", "modalias", "PnP id of the host", optional=True),
     Prop("Roles", "as", "roles", "LE roles the radio supports"),
-    Prop("Manufacturer", "q", "manufacturer", "company id of the chip", optional=True, since="5.72"),
+    Prop(
+        "Manufacturer", "q", "manufacturer", "company id of the chip", optional=True, since="5.72"
+    ),
     Prop("Version", "y", "version", "HCI version of the chip", optional=True, since="5.72"),
 )
 

@@ -1,0 +1,173 @@
+"""Every check of this repository, one session each. `./dev test` runs the default ones in order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv"
+nox.options.error_on_external_run = True
+nox.options.stop_on_first_error = True
+
+ROOT = Path(__file__).parent
+PROJECT = nox.project.load_toml("pyproject.toml")
+CACHE = (
+    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
+    / "bluetooth.liken.sh"
+)
+
+# Directory of each package, and those of ours that it installs with.
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "inputid": (),
+    "bluezclient": (),
+    "uinputrelay": ("inputid",),
+    "draplugin": (),
+    "operator": ("inputid", "bluezclient", "uinputrelay", "draplugin"),
+}
+# What a package's tests use beyond what the package installs.
+EXTRAS: dict[str, str] = {"draplugin": "[metrics]"}
+UNIT = "not lab and not api and not cluster"
+
+
+def group(name: str) -> list[str]:
+    """The requirements of one dependency group of the root's pyproject.toml."""
+    return list(nox.project.dependency_groups(PROJECT, name))
+
+
+def wheels(session: nox.Session, *names: str) -> list[str]:
+    """Build wheels of these packages and say how to install them: what is tested is what ships."""
+    dist = Path(session.create_tmp()) / "dist"
+    built = []
+    for name in names:
+        out = dist / name
+        session.run(
+            "uv",
+            "build",
+            "--quiet",
+            "--wheel",
+            "--out-dir",
+            str(out),
+            f"packages/{name}",
+            external=True,
+        )
+        newest = max(out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+        built.append(f"{newest.absolute()}{EXTRAS.get(name, '')}")
+    return built
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, layers, and one changelog per package."""
+    session.install(*group("lint"), *wheels(session, *PACKAGES))
+    session.run("ruff", "check", ".", "dev")
+    session.run("ruff", "format", "--check", ".", "dev")
+    session.run("lint-imports", "--cache-dir", str(CACHE / "import-linter"))
+    for name in PACKAGES:
+        session.run(
+            "towncrier",
+            "build",
+            "--draft",
+            "--version",
+            "next",
+            "--dir",
+            f"packages/{name}",
+            silent=True,
+        )
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy, strict, over the packages, the tests and this file."""
+    session.install(
+        "nox", *group("types"), *group("test"), *group("lab"), *wheels(session, *PACKAGES)
+    )
+    cache = ["--cache-dir", str(CACHE / "mypy")]
+    session.run(
+        "mypy", *cache, *(f"packages/{name}/src" for name in PACKAGES), "noxfile.py", "tests"
+    )
+    for name in PACKAGES:
+        session.run("mypy", *cache, f"packages/{name}/tests")
+
+
+@nox.session
+@nox.parametrize("package", [nox.param(name, id=name) for name in PACKAGES])
+def tests(session: nox.Session, package: str) -> None:
+    """One package alone: its wheel, its unit tests."""
+    session.install(*group("test"), *wheels(session, package, *PACKAGES[package]))
+    session.run("pytest", "-m", UNIT, f"packages/{package}/tests", *session.posargs)
+
+
+def _real(session: nox.Session, marks: str) -> None:
+    """Install both hosts' sides, build what is missing, and run the tests of these marks."""
+    session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
+    env = {"PYTHONPATH": "tests"}
+    if "lab" in marks or "cluster" in marks:
+        session.run("python", "-m", "lab", "root", env=env)
+    if "api" in marks or "cluster" in marks:
+        session.run("python", "-m", "cluster", "build", env=env)
+    where = session.posargs or ["packages", "tests"]
+    session.run("pytest", "-m", marks, "--lab=require", *where)
+
+
+@nox.session
+def house(session: nox.Session) -> None:
+    """What crosses the packages without needing real parts: versions, ranges, the plugins."""
+    session.install(*group("test"), *group("lab"), "packaging", *wheels(session, *PACKAGES))
+    session.run("pytest", "-m", UNIT, "tests", *session.posargs)
+
+
+@nox.session
+def real(session: nox.Session) -> None:
+    """Everything that needs real parts: one control plane, one VM, all of their tests."""
+    _real(session, "lab or api or cluster")
+
+
+@nox.session(default=False)
+def lab(session: nox.Session) -> None:
+    """Only what runs in the lab's VM without Kubernetes."""
+    _real(session, "lab")
+
+
+@nox.session(default=False)
+def api(session: nox.Session) -> None:
+    """Only what needs the real control plane and no VM."""
+    _real(session, "api")
+
+
+@nox.session(default=False)
+def cluster(session: nox.Session) -> None:
+    """Only what needs the control plane and the node in the VM."""
+    _real(session, "cluster")
+
+
+@nox.session(default=False)
+def demo(session: nox.Session) -> None:
+    """The main job on real parts, told step by step."""
+    session.install(*group("lab"), "pyyaml", *wheels(session, *PACKAGES))
+    env = {"PYTHONPATH": "tests"}
+    session.run("python", "-m", "lab", "root", env=env)
+    session.run("python", "-m", "cluster", "build", env=env)
+    session.run("python", "-m", "job.demo", *session.posargs, env=env)
+
+
+@nox.session(default=False)
+def playground(session: nox.Session) -> None:
+    """A real control plane in the foreground, for a person to play with."""
+    session.install(*group("lab"), "pyyaml")
+    session.run("python", "-m", "cluster", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session(default=False)
+def protos(session: nox.Session) -> None:
+    """The checked-in gRPC code equals what its generator makes of the .proto files."""
+    session.run("python", "packages/draplugin/tools/protos.py", "--check", *session.posargs)
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Figures, printed as ratios of one run; never asserted."""
+    session.install(*wheels(session, "inputid"))
+    session.run("python", "packages/inputid/benchmarks/bench.py", *session.posargs)

@@ -9,12 +9,12 @@ from .capabilities import Capabilities
 from .eventtypes import event_types
 from .props import classes_in, properties
 from .rules import CLASSES, Rule, Step, classes, explain
-from .sources import NotAnInputDevice
+from .sources import NotAnInputDeviceError
 
 __all__ = [
     "CLASSES",
     "Capabilities",
-    "NotAnInputDevice",
+    "NotAnInputDeviceError",
     "Rule",
     "Step",
     "classes",

@@ -7,6 +7,10 @@ being as wide as the reading process's ``unsigned long`` (drivers/input/input.c,
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 # Bits that count per bitmap: the arrays udev fills, rounded up to whole 64-bit words. What a word
 # beyond the array says is ignored (systemd, src/udev/udev-builtin-input_id.c, get_cap_mask).
 WIDTHS = {
@@ -25,6 +29,11 @@ NAMES = tuple(WIDTHS)
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 _BLANKS = " \t\n\r"
+
+
+def attribute_text(text: str) -> str:
+    """Cut what udev cuts from an attribute: everything from a NUL on, and line ends."""
+    return text.partition("\0")[0].rstrip("\r\n")
 
 
 def parse_hex(text: str, limit: int) -> int | None:
@@ -48,12 +57,13 @@ def parse_hex(text: str, limit: int) -> int | None:
 def parse_words(text: str, width: int, word_bits: int = 64) -> int:
     """Read one attribute as udev reads it; never raises, whatever the text.
 
-    A word that cannot be read counts as zero but keeps its place; words beyond ``width`` are ignored.
+    A word that cannot be read counts as zero but keeps its place; words beyond ``width`` are
+    ignored.
     ``word_bits`` is 32 for text printed by a 32-bit kernel or for a 32-bit process.
     """
     value = 0
     limit = (1 << word_bits) - 1
-    words = text.rstrip("\r\n").split(" ")
+    words = attribute_text(text).split(" ")
     for place, word in zip(range(0, width, word_bits), reversed(words), strict=False):
         value |= (parse_hex(word, limit) or 0) << place
     return value
@@ -79,3 +89,16 @@ def from_codes(codes: list[int] | tuple[int, ...] | frozenset[int] | set[int]) -
 def codes_of(value: int) -> tuple[int, ...]:
     """List the numbers of the set bits, lowest first."""
     return tuple(code for code in range(value.bit_length()) if value >> code & 1)
+
+
+def guess_word_bits(devices: Iterable[Mapping[str, str]]) -> int:
+    """Tell from the texts of one machine's bitmaps whether it printed 32- or 64-bit words.
+
+    A word of more than eight digits is a 64-bit word; more words than 64-bit ones could be are
+    32-bit words. A text that shows neither may be either; 64 is the answer then.
+    """
+    shown = [(name, text.split()) for texts in devices for name, text in texts.items()]
+    shown = [(name, words) for name, words in shown if name in WIDTHS]
+    if any(len(word) > 8 for _, words in shown for word in words):
+        return 64
+    return 32 if any(len(words) * 64 > WIDTHS[name] for name, words in shown) else 64

@@ -1,12 +1,13 @@
 """One frozen value holding everything udev looks at, with its sources and its JSON form.
 
-JSON form: one object. ``ev key rel abs msc sw led snd ff props`` are strings, the bitmap exactly as
-``/sys/class/input/inputN/capabilities/*`` prints it on a 64-bit kernel; an empty bitmap is left out.
-``id`` is ``[bustype, vendor, product, version]``. ``x`` and ``y`` are ``[minimum, maximum,
-resolution]`` of ABS_X and ABS_Y and are left out when not known. Unknown members are ignored, so that
-a newer writer can be read.
+JSON form: one object. ``ev key rel abs msc sw led snd ff props`` are strings, the bitmap exactly
+as ``/sys/class/input/inputN/capabilities/*`` prints it on a 64-bit kernel; an empty bitmap is left
+out. ``id`` is ``[bustype, vendor, product, version]``. ``x`` and ``y`` are ``[minimum, maximum,
+resolution]`` of ABS_X and ABS_Y and are left out when not known. Unknown members are ignored, so
+that a newer writer can be read.
 
-The class is written out by hand because importing ``dataclasses`` costs more than all of this package.
+The class is written out by hand because importing ``dataclasses`` costs more than all of this
+package.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _IDS = ("bustype", "vendor", "product", "version")
 _INT32 = range(-(1 << 31), 1 << 31)
+_TOO_WIDE = "a number outside 32 bits"
 
 
 class Capabilities:
@@ -92,7 +94,13 @@ class Capabilities:
         x: Axis | None = None,
         y: Axis | None = None,
     ) -> None:
-        """Take the bitmaps as they are; bits above the arrays udev fills are dropped."""
+        """Take the bitmaps as they are; bits above the arrays udev fills are dropped.
+
+        Raises ValueError for an axis the kernel could not have said.
+        """
+        for axis in (x, y):
+            if axis is not None and not all(number in _INT32 for number in axis):
+                raise ValueError(f"an axis of {axis}: {_TOO_WIDE}")
         bits = (ev, key, rel, abs, msc, sw, led, snd, ff, props)
         for name, value in zip(bitmap.NAMES, bits, strict=True):
             object.__setattr__(self, name, value & ((1 << bitmap.WIDTHS[name]) - 1))
@@ -111,7 +119,9 @@ class Capabilities:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
-        return self._values() == other._values() if isinstance(other, Capabilities) else NotImplemented
+        return (
+            self._values() == other._values() if isinstance(other, Capabilities) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self._values())
@@ -145,12 +155,12 @@ class Capabilities:
 
         ``path`` may be an ``inputN`` or ``eventN`` directory, a class link, or anything below one,
         as udev walks up to the first parent with ``capabilities/ev``. Missing or garbled attributes
-        count as empty. ``word_bits`` (32 or 64) is this process's own word unless given; a copy from a
-        machine of the other kind needs it. ``node`` is where the size is asked; by default the
-        device's own node, only for an ``eventN`` directory below ``/sys``, and a node that cannot
-        be opened leaves the size unknown, as in udev.
+        count as empty. ``word_bits`` (32 or 64) is by default this process's own word below
+        ``/sys``, and for a copy what its texts and its modalias show. ``node`` is where the size
+        is asked; by default the device's own node, only for an ``eventN`` directory below
+        ``/sys``, and a node that cannot be opened leaves the size unknown, as in udev.
 
-        Raises NotAnInputDevice, FileNotFoundError or another OSError for the directory itself.
+        Raises NotAnInputDeviceError, FileNotFoundError or another OSError for the directory itself.
         """
         return cls(**sources.sysfs_fields(path, word_bits, node))
 
@@ -167,7 +177,8 @@ class Capabilities:
     def from_fd(cls, fd: int) -> Capabilities:
         """Ask an open evdev node by ioctl; no event is consumed.
 
-        Raises NotAnInputDevice when ``fd`` is no evdev node, OSError (ENODEV) when it is unplugged.
+        Raises NotAnInputDeviceError when ``fd`` is no evdev node, OSError (ENODEV) when it has
+        been unplugged.
         """
         return cls(**sources.fd_fields(fd))
 
@@ -175,7 +186,7 @@ class Capabilities:
     def from_node(cls, path: str | os.PathLike[str]) -> Capabilities:
         """Open ``/dev/input/eventN`` read-only for a moment and ask it.
 
-        Raises FileNotFoundError, PermissionError, another OSError, or NotAnInputDevice.
+        Raises FileNotFoundError, PermissionError, another OSError, or NotAnInputDeviceError.
         """
         return cls(**sources.node_fields(path))
 
@@ -198,7 +209,9 @@ class Capabilities:
             if (value := getattr(self, name))
         }
         form["id"] = [self.bustype, self.vendor, self.product, self.version]
-        form.update((n, list(axis)) for n, axis in (("x", self.x), ("y", self.y)) if axis is not None)
+        form.update(
+            (n, list(axis)) for n, axis in (("x", self.x), ("y", self.y)) if axis is not None
+        )
         return form
 
     def to_json(self) -> str:
@@ -273,6 +286,6 @@ def _axis(name: str, value: object) -> Axis | None:
     if not isinstance(value, (list, tuple)) or len(value) != 3:
         raise ValueError(f"{name}: not [minimum, maximum, resolution]")
     if not all(type(number) is int and number in _INT32 for number in value):
-        raise ValueError(f"{name}: a number outside 32 bits")
+        raise ValueError(f"{name}: {_TOO_WIDE}")
     low, high, resolution = value
     return (low, high, resolution)

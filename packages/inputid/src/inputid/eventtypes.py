@@ -1,7 +1,7 @@
 """Which event types the reader of a class reads, to narrow a node to them (EVIOCSMASK).
 
-EV_SYN is never filtered by the kernel and is left out. The rows say what the well-known readers take
-from such a node: libinput 1.28 (src/evdev*.c), SDL 3 (src/joystick/linux), the kernel's own
+EV_SYN is never filtered by the kernel and is left out. The rows say what the well-known readers
+take from such a node: libinput 1.28 (src/evdev*.c), SDL 3 (src/joystick/linux), the kernel's own
 documentation (Documentation/input/event-codes.rst).
 """
 

@@ -49,13 +49,13 @@ def properties(
 ) -> dict[str, str]:
     """Return the properties in udev's order, ready to be printed as ``NAME=value``.
 
-    ``ID_INPUT`` comes first and is there for every input device, classless ones too; then a line per
+    ``ID_INPUT`` comes first and is there for every input device, classless ones too; then one per
     class, then ``ID_INPUT_WIDTH_MM`` and ``ID_INPUT_HEIGHT_MM`` for any class as soon as both axes
     have a resolution.
 
     ``override`` is no part of udev's builtin. It gets the capabilities and the properties and
-    returns changes: a value to set, None to remove one (the hardware database's ``id-input:`` entries
-    do this to some 14 devices).
+    returns changes: a value to set, None to remove one (the hardware database's ``id-input:``
+    entries do this to some 14 devices).
     """
     found = {"ID_INPUT": "1"}
     found.update((_PREFIX + name.upper(), "1") for name in builtin_classes(capabilities, systemd))
@@ -74,6 +74,4 @@ def classes_in(found: Mapping[str, str]) -> tuple[str, ...]:
 
     For properties from elsewhere: an override's result, a recording, udev's own database.
     """
-    return tuple(
-        name for name in CLASSES if found.get(_PREFIX + name.upper(), "") not in ("", "0")
-    )
+    return tuple(name for name in CLASSES if found.get(_PREFIX + name.upper(), "") not in ("", "0"))

@@ -2,7 +2,8 @@
 
 Facts are taken from systemd's src/udev/udev-builtin-input_id.c, releases 252.39 and 257.13; later
 releases behave like 257. A rule reads the facts and adds or takes away labels; the order matters,
-since some rules look at what earlier ones found. The same table answers ``classes`` and ``explain``.
+since some rules look at what earlier ones found. The same table answers ``classes`` and
+``explain``.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ JOYSTICK_BUTTON_RANGES = (
 JOYSTICK_AXIS_RANGES = (
     (ABS_RX, ABS_PRESSURE - 1, "Heusinkveld Sim Pedals Ultimate (30b7:1003): no button at all"),
 )
-# A mouse with more than 16 buttons runs over into the joystick's range; its sixteenth gives it away.
+# A mouse with more than 16 buttons runs over into the joystick's range; its 16th gives it away.
 LAST_MOUSE_BUTTON = (BTN_JOYSTICK - 1, "Mad Catz M.M.O.TE (0738:1713)")
 MOUSE_BUTTON_RANGE = (BTN_MOUSE, BTN_JOYSTICK - 1, "CHICONY keyboard's second node (04f2:0112)")
 
@@ -116,7 +117,7 @@ HIGH_KEY_RANGES = (
     (KEY_ALS_TOGGLE, BTN_TRIGGER_HAPPY1 - 1, "ACPI video bus of laptops (KEY_BRIGHTNESS_CYCLE...)"),
 )
 LOW_KEYS = _span(0, BTN_MISC - 1)
-# Esc, the digits, q to s: whoever has all of them is a whole keyboard. KEY_RESERVED is not asked for.
+# Esc, the digits, q to s: whoever has all of them is a whole keyboard. KEY_RESERVED may be unset.
 KEYBOARD_KEYS = _span(KEY_ESC, KEY_S)
 
 # Keys no joystick has. Four of them say "keyboard" although the HID descriptor also claims an axis.
@@ -152,8 +153,8 @@ _STYLUS_OR_PEN = _mask(BTN_STYLUS, BTN_TOOL_PEN)
 class Facts:
     """What the rules read, worked out once from the bitmaps.
 
-    ``abs``, ``key``, ``rel`` and ``props`` count whether or not ``ev`` announces them; only ``keys``,
-    ``rel_xy``, ``wheel`` and ``switches`` ask ``ev``.
+    ``abs``, ``key``, ``rel`` and ``props`` count whether or not ``ev`` announces them; only
+    ``keys``, ``rel_xy``, ``wheel`` and ``switches`` ask ``ev``.
     """
 
     __slots__ = (
@@ -485,7 +486,12 @@ class Step:
     __slots__ = ("added", "facts", "reached", "removed", "rule")
 
     def __init__(
-        self, rule: Rule, reached: bool, added: tuple[str, ...], removed: tuple[str, ...], facts: Facts
+        self,
+        rule: Rule,
+        reached: bool,
+        added: tuple[str, ...],
+        removed: tuple[str, ...],
+        facts: Facts,
     ) -> None:
         """Keep the rule, what changed, and the facts it read as (name, value) pairs."""
         self.rule = rule

@@ -5,6 +5,7 @@ Nothing here decides anything; each function returns the keyword arguments of ``
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -37,7 +38,7 @@ _IDS = ("bustype", "vendor", "product", "version")
 _READ = 2 << (29 if os.uname().machine.startswith(("alpha", "mips", "ppc", "sparc")) else 30)
 
 
-class NotAnInputDevice(ValueError):
+class NotAnInputDeviceError(ValueError):
     """The path or descriptor exists, but no input device stands behind it."""
 
 
@@ -54,7 +55,7 @@ def _ioctl_bits(fd: int, number: int, width: int) -> int:
 
 
 def _ioctl_axis(fd: int, axis: int) -> tuple[int, int, int] | None:
-    """Return (minimum, maximum, resolution), or None for a device without absolute axes (EINVAL)."""
+    """Return (minimum, maximum, resolution); None for a device without absolute axes (EINVAL)."""
     try:
         _value, low, high, _fuzz, _flat, resolution = struct.unpack(
             "6i", _ioctl_read(fd, 0x40 + axis, 24)
@@ -69,15 +70,20 @@ def fd_fields(fd: int) -> dict[str, Any]:
     try:
         _ioctl_read(fd, 0x01, 4)
     except OSError as error:
-        if error.errno == 19:  # ENODEV: it was one, and is unplugged
+        if error.errno == errno.ENODEV:  # it was one, and is unplugged
             raise
-        raise NotAnInputDevice("not an evdev node") from None
+        raise NotAnInputDeviceError("not an evdev node") from None
     fields: dict[str, Any] = {
         name: _ioctl_bits(fd, 0x20 + kind, bitmap.WIDTHS[name]) for name, kind in _TYPES.items()
     }
     fields["props"] = _ioctl_bits(fd, 0x09, bitmap.WIDTHS["props"])
     fields.update(zip(_IDS, struct.unpack("4H", _ioctl_read(fd, 0x02, 8)), strict=True))
     return {**fields, "x": _ioctl_axis(fd, 0), "y": _ioctl_axis(fd, 1)}
+
+
+def node_name(fd: int) -> str:
+    """Return the kernel's name of an open evdev node."""
+    return _ioctl_read(fd, 0x06, 256).partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def open_node(path: str | os.PathLike[str]) -> int:
@@ -88,7 +94,7 @@ def open_node(path: str | os.PathLike[str]) -> int:
 def node_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Open a node, ask it, close it."""
     if not stat.S_ISCHR(os.stat(path).st_mode):
-        raise NotAnInputDevice("not a device node")
+        raise NotAnInputDeviceError("not a device node")
     fd = open_node(path)
     try:
         return fd_fields(fd)
@@ -102,11 +108,12 @@ def attribute_fields(texts: Mapping[str, str], word_bits: int) -> dict[str, Any]
     props = texts.get("props", texts.get("properties", ""))
     fields["props"] = bitmap.parse_words(props, bitmap.WIDTHS["props"], word_bits)
     for name in _IDS:
-        fields[name] = bitmap.parse_hex(texts.get(name, "").rstrip("\r\n"), 0xFFFF) or 0
+        # A number that cannot be read is zero, as in udev (safe_atoux16 leaves the field alone).
+        fields[name] = bitmap.parse_hex(bitmap.attribute_text(texts.get(name, "")), 0xFFFF) or 0
     return fields
 
 
-def _attribute(directory: str, name: str) -> str:
+def attribute(directory: str, name: str) -> str:
     """Return an attribute's text; one that is missing or cannot be read is empty, as in udev."""
     try:
         with open(os.path.join(directory, name), "rb") as file:
@@ -116,7 +123,7 @@ def _attribute(directory: str, name: str) -> str:
 
 
 def input_directory(path: str | os.PathLike[str]) -> str:
-    """Find the directory with ``capabilities/ev``: ``path`` or the nearest parent of subsystem input.
+    """Find the directory with ``capabilities/ev``: ``path`` or its nearest parent that has one.
 
     A copied ``eventN`` directory has its parent as ``device``.
     """
@@ -130,7 +137,7 @@ def input_directory(path: str | os.PathLike[str]) -> str:
         if os.path.isfile(os.path.join(parent, "capabilities", "ev")):
             return parent
         parent = os.path.dirname(parent)
-    raise NotAnInputDevice("no capabilities/ev here or in a parent directory")
+    raise NotAnInputDeviceError("no capabilities/ev here or in a parent directory")
 
 
 def sysfs_node(path: str | os.PathLike[str]) -> str | None:
@@ -141,7 +148,7 @@ def sysfs_node(path: str | os.PathLike[str]) -> str | None:
     start = os.path.realpath(path)
     if not (start.startswith("/sys/") and os.path.basename(start).startswith("event")):
         return None
-    lines = _attribute(start, "uevent").splitlines()
+    lines = attribute(start, "uevent").splitlines()
     names = [line[8:] for line in lines if line.startswith("DEVNAME=")]
     return os.path.join("/dev", names[0]) if names else None
 
@@ -150,7 +157,28 @@ def _is_node_of(directory: str, node: str) -> bool:
     """Tell whether the node has the directory's own number: a container's /dev may be another."""
     status = os.stat(node)
     number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    return stat.S_ISCHR(status.st_mode) and number == _attribute(directory, "dev").strip()
+    return stat.S_ISCHR(status.st_mode) and number == attribute(directory, "dev").strip()
+
+
+def _alias_keys(directory: str) -> set[int]:
+    """The interesting key codes a modalias spells out: ``input:b...-e0,1,3,k130,131,r...``."""
+    lines = [*attribute(directory, "uevent").splitlines(), "MODALIAS="]
+    alias = next(line for line in lines if line.startswith("MODALIAS="))
+    codes = alias.partition("-e")[2].partition("k")[2].partition("r")[0].split(",")
+    return {bitmap.parse_hex(code, 0x2FF) or 0 for code in codes if code}
+
+
+def _copied_word_bits(directory: str, texts: Mapping[str, str]) -> int:
+    """Tell which kind of machine a copied directory comes from.
+
+    Bitmaps alone do not always say; the modalias, which has no words, does when it names a key.
+    """
+    named = _alias_keys(directory)
+    for word_bits in (64, 32):
+        key = bitmap.parse_words(texts["key"], bitmap.WIDTHS["key"], word_bits)
+        if named and all(key >> code & 1 for code in named):
+            return word_bits
+    return bitmap.guess_word_bits([texts])
 
 
 def _axes_of(node: str | os.PathLike[str]) -> dict[str, tuple[int, int, int] | None]:
@@ -161,7 +189,9 @@ def _axes_of(node: str | os.PathLike[str]) -> dict[str, tuple[int, int, int] | N
         os.close(fd)
 
 
-def _size_fields(path: str | os.PathLike[str], node: str | os.PathLike[str] | None) -> dict[str, Any]:
+def _size_fields(
+    path: str | os.PathLike[str], node: str | os.PathLike[str] | None
+) -> dict[str, Any]:
     """Ask the node for its axes; an absent or closed node leaves the size unknown."""
     try:
         if node is not None:
@@ -179,8 +209,11 @@ def sysfs_fields(
 ) -> dict[str, Any]:
     """Read one input directory of sysfs and, where udev would, its node's axes."""
     directory = input_directory(path)
-    texts = {name: _attribute(directory, f"capabilities/{name}") for name in _TYPES}
-    texts["props"] = _attribute(directory, "properties")
-    texts.update((name, _attribute(directory, f"id/{name}")) for name in _IDS)
-    fields = attribute_fields(texts, word_bits or NATIVE_WORD_BITS)
+    texts = {name: attribute(directory, f"capabilities/{name}") for name in _TYPES}
+    texts["props"] = attribute(directory, "properties")
+    texts.update((name, attribute(directory, f"id/{name}")) for name in _IDS)
+    if word_bits is None:
+        real = directory.startswith("/sys/")
+        word_bits = NATIVE_WORD_BITS if real else _copied_word_bits(directory, texts)
+    fields = attribute_fields(texts, word_bits)
     return {**fields, **_size_fields(path, node)}

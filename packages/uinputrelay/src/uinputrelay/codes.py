@@ -35,6 +35,7 @@ CODE_COUNTS = {
     EV_FF: 0x80,
 }
 PROP_CNT = 0x20
+INT32_MAX = (1 << 31) - 1
 
 KEY_UNKNOWN = 240
 BTN_MISC = 0x100

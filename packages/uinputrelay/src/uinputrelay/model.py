@@ -273,10 +273,14 @@ class NodeState:
 
 @dataclass(frozen=True)
 class PeripheralState:
-    """One wished device with its mirrors: those of the wish in its order, then found ones."""
+    """One wished device with its mirrors: those of the wish in its order, then found ones.
+
+    ``error`` says why a real node that was found has no mirror yet.
+    """
 
     address: str
     nodes: tuple[NodeState, ...] = ()
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -296,7 +300,11 @@ class Observed:
         """Return the JSON form as plain values."""
         return {
             "peripherals": [
-                {"address": each.address, "nodes": [_state_form(node) for node in each.nodes]}
+                {
+                    "address": each.address,
+                    "nodes": [_state_form(node) for node in each.nodes],
+                    "error": each.error,
+                }
                 for each in self.peripherals
             ],
             "placeholders": list(self.placeholders),
@@ -478,6 +486,7 @@ def _read_state(value: object, where: str) -> PeripheralState:
     return PeripheralState(
         _address(checks.member(form, "address", where), f"{where}.address"),
         tuple(_read_node_state(each, f"{where}.nodes[{n}]") for n, each in enumerate(nodes)),
+        checks.text(form.get("error", ""), f"{where}.error", LONGEST_TEXT),
     )
 
 

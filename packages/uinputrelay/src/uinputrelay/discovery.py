@@ -1,0 +1,137 @@
+"""Finding a device's real event nodes, through udev, at the start and as they come and go.
+
+Level-triggered: whatever happens, the whole of /sys/class/input is looked at again, so a lost
+netlink message costs nothing but the wait for the next one. Nothing is opened here: an interloper
+that took a node's number is told apart by its sysfs attributes before anybody opens it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyudev
+
+from .model import PeripheralWish
+from .source import Identity
+
+_UDEV_CONTROL = Path("/run/udev/control")
+_NUMBER = re.compile(r"\d+$")
+
+
+@dataclass(frozen=True)
+class RealNode:
+    """One event node of the kernel's own.
+
+    ``key`` names this very appearance: the kernel never reuses an ``inputN`` while it runs.
+    ``order`` is the order in which the driver registered the nodes. ``settled`` means udev's rules
+    have run, or no udev is there to run them.
+    """
+
+    key: str
+    path: str
+    minor: int
+    name: str
+    uniq: str
+    phys: str
+    order: int
+    settled: bool
+
+    @property
+    def identity(self) -> Identity:
+        """What the node has to answer once it is open."""
+        return Identity(self.uniq, self.phys)
+
+
+Belongs = Callable[[PeripheralWish, RealNode], bool]
+
+
+def by_uniq(wish: PeripheralWish, node: RealNode) -> bool:
+    """Match HID uniq with the address and HID phys with the adapter, in any case of letters.
+
+    HIDP sets both in net/bluetooth/hidp/core.c; bluetoothd sets both in UHID_CREATE2.
+    """
+    if node.uniq.upper() != wish.address:
+        return False
+    return wish.adapter is None or node.phys.upper().startswith(wish.adapter)
+
+
+class Discovery:
+    """Lists real nodes, and says when to look again: poll ``fds`` and call ``drain``."""
+
+    def __init__(self, own_prefix: str) -> None:
+        """``own_prefix`` is the phys of our own mirrors, which are never listed."""
+        self._own = own_prefix
+        self._context = pyudev.Context()
+        self._monitors = [self._monitor(source) for source in ("kernel", "udev")]
+
+    def _monitor(self, source: str) -> pyudev.Monitor:
+        """Listen to the kernel and to udevd: in a container only one of them may be heard."""
+        monitor = pyudev.Monitor.from_netlink(self._context, source=source)
+        monitor.filter_by("input")
+        monitor.start()
+        return monitor
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Readable when something changed."""
+        return tuple(monitor.fileno() for monitor in self._monitors)
+
+    def drain(self) -> None:
+        """Forget the notifications; the caller scans once for all of them."""
+        for monitor in self._monitors:
+            try:
+                while monitor.poll(timeout=0) is not None:
+                    pass
+            except OSError:  # ENOBUFS: some were lost, and a scan is due anyway
+                pass
+
+    def scan(self) -> list[RealNode]:
+        """List every event node that is not one of our mirrors, in order of registration."""
+        devices = self._context.list_devices(subsystem="input", sys_name="event*")
+        nodes = [node for device in devices if (node := self._node(device)) is not None]
+        return sorted(nodes, key=lambda node: node.order)
+
+    def _node(self, device: pyudev.Device) -> RealNode | None:
+        parent = device.parent
+        numbered = _NUMBER.search(device.parent.sys_name) if parent is not None else None
+        if numbered is None or not device.device_node:
+            return None
+        phys = _attribute(parent, "phys")
+        if phys.startswith(self._own):
+            return None
+        return RealNode(
+            key=device.sys_path,
+            path=device.device_node,
+            minor=os.minor(device.device_number),
+            name=_attribute(parent, "name"),
+            uniq=_attribute(parent, "uniq"),
+            phys=phys,
+            order=int(numbered.group()),
+            settled=device.is_initialized or not _UDEV_CONTROL.exists(),
+        )
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._monitors.clear()
+
+
+def used_minors(sysfs: str = "/sys/class/input") -> frozenset[int]:
+    """List every minor of the input major that is taken, by whichever kind of input node."""
+    return frozenset(_minors(Path(sysfs).glob("*/dev")))
+
+
+def _minors(paths: Iterable[Path]) -> Iterable[int]:
+    for path in paths:
+        try:
+            yield int(path.read_text().split(":")[1])
+        except OSError:  # it went away while we looked
+            continue
+
+
+def _attribute(device: pyudev.Device, name: str) -> str:
+    value: bytes | None = device.attributes.get(name)
+    return (value or b"").decode("utf-8", "surrogateescape").rstrip("\n")

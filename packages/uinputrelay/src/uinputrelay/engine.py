@@ -1,0 +1,438 @@
+"""The engine: holds the mirrors, and makes reality match the whole wish, again and again.
+
+One thread does everything: it polls the real nodes, the mirrors and udev, moves events, and looks
+at the wish anew whenever something changed. Nothing is queued but the newest wish. An unchanged
+mirror is never touched: applying the same wish twice does nothing the second time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from . import matching, numbers
+from .discovery import Belongs, Discovery, RealNode, by_uniq, used_minors
+from .mirror import UINPUT, Blueprint, Mirror, blueprint
+from .model import NodeWish, Observed, PeripheralState, PeripheralWish, Snapshot, Wish
+from .node import Aim, Node
+from .numbers import Key
+from .source import NotThatDeviceError, Source, snapshot_of
+
+_log = logging.getLogger(__name__)
+
+UDEV_WAIT = 1.0  # s: a node udevd has not announced by then is used as it is
+TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's next life
+RETRY = 0.2  # s: a node that could not be opened; udev grants access some time after it appears
+MAKE_RETRY = 5.0  # s: a mirror that could not be made
+BACKSTOP = 60.0  # s: everything is looked at again
+ATTEMPTS = 8  # plans of numbers, when others create devices at the same time
+PLACEHOLDER = Blueprint(b"uinputrelay placeholder", (0x06, 0, 0, 0), (), {}, {})
+
+
+class Engine:
+    """Mirrors what is wished. Not thread-safe but for ``submit`` and ``stop``.
+
+    ``phys_prefix`` marks the mirrors as ours: ``<prefix>/<address>/<index>``. ``belongs`` tells
+    which real nodes are a peripheral's; by default HID uniq and phys do. ``on_change`` is called
+    with the whole observed state, from the engine's thread, when more than counters changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        phys_prefix: str = "uinputrelay",
+        belongs: Belongs = by_uniq,
+        on_change: Callable[[Observed], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        uinput: str = UINPUT,
+    ) -> None:
+        self._prefix = phys_prefix
+        self._belongs = belongs
+        self._on_change = on_change
+        self._clock = clock
+        self._uinput = uinput
+        self._instance = uuid.uuid4().hex
+        self._wish = Wish()
+        self._digest = ""
+        self._nodes: dict[Key, Node] = {}
+        self._placeholders: dict[int, Mirror] = {}
+        self._seen: dict[str, float] = {}
+        self._shots: dict[str, Snapshot] = {}
+        self._errors: dict[str, str] = {}
+        self._wakes: dict[str, int] = {}
+        self._armed: set[str] = set()
+        self._told: Observed | None = None
+        self._heard: Observed | None = None
+        self._refresh = False
+        self._inbox: list[Wish] = []
+        self._running = True
+        self._discovery = Discovery(f"{phys_prefix}/")
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+        self._polled: dict[int, Source | Mirror] = {}
+        self._due: float = self._clock()
+        self._listen(self._bell, self._answer_bell)
+        for fd in self._discovery.fds:
+            self._listen(fd, self._answer_udev)
+
+    def apply(self, wish: Wish) -> Observed:
+        """Make reality match the whole wish, and return the whole observed state."""
+        self._note_wakes(wish)
+        self._wish = wish
+        self._digest = wish.digest
+        self._reconcile()
+        return self.observe()
+
+    def observe(self) -> Observed:
+        """Return the whole observed state."""
+        return Observed(
+            peripherals=tuple(self._peripheral_state(each) for each in self._wish.peripherals),
+            placeholders=tuple(sorted(self._placeholders)),
+            instance=self._instance,
+            wish=self._digest,
+        )
+
+    def step(self, timeout: float = 0) -> None:
+        """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
+        wait = max(0.0, min(timeout, self._due - self._clock()))
+        handlers = self._handlers
+        for fd, _ in self._epoll.poll(wait):
+            handler = handlers.get(fd)
+            if handler is not None:  # closed by an earlier one of this batch
+                handler()
+        if self._due <= self._clock():
+            self._reconcile()
+
+    def run(self) -> None:
+        """Step until ``stop``; a fault is logged, and the mirrors live on."""
+        while self._running:
+            try:
+                self.step(BACKSTOP)
+            except Exception:
+                _log.exception("the relay goes on after a fault")
+                self._due = self._clock() + RETRY
+
+    def submit(self, wish: Wish) -> None:
+        """Hand over the newest wish from another thread; ``on_change`` gets the answer."""
+        self._inbox.append(wish)
+        os.eventfd_write(self._bell, 1)
+
+    def refresh(self) -> None:
+        """Make ``on_change`` hear of moved counters, from any thread."""
+        self._refresh = True
+        os.eventfd_write(self._bell, 1)
+
+    def watch(self, on_change: Callable[[Observed], None]) -> None:
+        """Replace ``on_change``; called before ``run``."""
+        self._on_change = on_change
+
+    def stop(self) -> None:
+        """Make ``run`` return, from any thread."""
+        self._running = False
+        os.eventfd_write(self._bell, 1)
+
+    def close(self) -> None:
+        """Give every real node back and destroy every mirror."""
+        for node in self._nodes.values():
+            node.close()
+        for placeholder in self._placeholders.values():
+            placeholder.close()
+        self._nodes.clear()
+        self._placeholders.clear()
+        self._discovery.close()
+        self._epoll.close()
+        os.close(self._bell)
+
+    # What happened
+
+    def _answer_bell(self) -> None:
+        os.eventfd_read(self._bell)
+        wishes, self._inbox = self._inbox, []
+        if wishes:
+            self._told = None  # a wish is answered even if it changed nothing
+            self.apply(wishes[-1])
+        elif self._refresh and self._on_change is not None:
+            observed = self.observe()
+            if observed != self._heard:
+                self._heard = observed
+                self._on_change(observed)
+        self._refresh = False
+
+    def _answer_udev(self) -> None:
+        self._discovery.drain()
+        self._due = self._clock()
+
+    def _move(self, node: Node) -> None:
+        """Move one batch of a node's events."""
+        try:
+            if node.pump is None or node.pump.move():
+                return
+        except OSError as error:
+            _log.warning("%s: %s", node.key.address, error)
+        node.detach()
+        self._sync_polls()
+        self._due = self._clock()
+
+    def _soon(self, seconds: float) -> None:
+        self._due = min(self._due, self._clock() + seconds)
+
+    # observe, plan, act
+
+    def _reconcile(self) -> None:
+        """Look at everything and make it match."""
+        self._due = self._clock() + BACKSTOP
+        found = self._discovery.scan()
+        present = {real.key for real in found}
+        self._seen = {key: self._seen.get(key, self._clock()) for key in present}
+        self._shots = {key: shot for key, shot in self._shots.items() if key in present}
+        for node in self._nodes.values():
+            if node.real is not None and node.real.key not in present:
+                node.detach()
+        self._list_wished()
+        pairs = self._pair(found)
+        self._remove_unwished()
+        self._make_mirrors()
+        self._aim()
+        for key, real in pairs:
+            self._attach(self._nodes[key], real)
+        for node in self._nodes.values():
+            self._act(node)
+        self._sync_polls()
+        self._tell()
+
+    def _list_wished(self) -> None:
+        """Add the nodes the wish lists, in its order."""
+        for peripheral in self._wish.peripherals:
+            for index, (key, wish) in enumerate(_named(peripheral)):
+                node = self._nodes.get(key)
+                if node is None:
+                    node = self._add(key, wish.snapshot, index)
+                node.named = True
+
+    def _add(self, key: Key, shot: Snapshot, index: int) -> Node:
+        taken = {node.index for node in self._nodes.values() if node.key.address == key.address}
+        while index in taken:
+            index += 1
+        node = self._nodes[key] = Node(key, shot, index)
+        return node
+
+    def _pair(self, found: list[RealNode]) -> list[tuple[Key, RealNode]]:
+        """Find which node each real one is, adding those nobody knew."""
+        pairs: list[tuple[Key, RealNode]] = []
+        self._errors.clear()
+        for peripheral in self._wish.peripherals:
+            mine = [real for real in found if self._belongs(peripheral, real)]
+            known = [(real, shot) for real in mine if (shot := self._shot(peripheral, real))]
+            keys = matching.keys(peripheral.address, (shot.fingerprint for _, shot in known))
+            for key, (real, shot) in zip(keys, known, strict=True):
+                if key in self._nodes or self._is_new(key, real):
+                    if key not in self._nodes:
+                        self._add(key, shot, len(peripheral.nodes))
+                    pairs.append((key, real))
+        return pairs
+
+    def _is_new(self, key: Key, real: RealNode) -> bool:
+        """Tell an added node from the next life of one whose end is not seen yet."""
+        if key.turn == 0:
+            return True
+        waited = self._clock() - self._seen[real.key]
+        if waited < TWIN_WAIT:
+            self._soon(TWIN_WAIT - waited)
+        return waited >= TWIN_WAIT
+
+    def _shot(self, peripheral: PeripheralWish, real: RealNode) -> Snapshot | None:
+        """Read a real node's snapshot once, when udev has had its turn."""
+        if real.key in self._shots:
+            return self._shots[real.key]
+        waited = self._clock() - self._seen[real.key]
+        if not real.settled and waited < UDEV_WAIT:
+            self._soon(UDEV_WAIT - waited)
+            return None
+        try:
+            shot = self._shots[real.key] = snapshot_of(real.path, real.identity)
+        except (OSError, NotThatDeviceError) as error:
+            self._errors[peripheral.address] = f"{real.path}: {error}"
+            self._soon(RETRY)
+            return None
+        return shot
+
+    def _remove_unwished(self) -> None:
+        """Close mirrors the wish no longer has; one just found waits for the wish to list it."""
+        wished = {each.address: each for each in self._wish.peripherals}
+        for key, node in list(self._nodes.items()):
+            peripheral = wished.get(key.address)
+            listed = peripheral is not None and key in dict(_named(peripheral))
+            found = peripheral is not None and (node.real is not None or not node.named)
+            if not listed and not found:
+                node.close()
+                del self._nodes[key]
+
+    def _aim(self) -> None:
+        """Tell every node what it has to do; one nobody listed is not read."""
+        aims: dict[Key, Aim] = {}
+        for peripheral in self._wish.peripherals:
+            for key, wish in _named(peripheral):
+                aims[key] = Aim(wish.types, peripheral.axes)
+        for key, node in self._nodes.items():
+            minor = node.mirror.minor if node.mirror else -1
+            back = numbers.is_held_back(key, minor, self._wish.held)
+            node.aim = replace(aims.get(key, Aim()), held_back=back)
+
+    def _attach(self, node: Node, real: RealNode) -> None:
+        if node.attach(real) and node.key.address in self._armed:
+            self._owe_press(node)
+
+    def _owe_press(self, node: Node) -> None:
+        """Give the wake press to the first node that may have it, or drop it when none may."""
+        peripheral = next(p for p in self._wish.peripherals if p.address == node.key.address)
+        nodes = [self._nodes[key] for key, _ in _named(peripheral)]
+        first = next((n for n in nodes if n.snapshot.has_keyboard_key and n.aim.wants_keys), None)
+        if first is node:
+            node.owe_press()
+        if first is node or first is None:
+            self._armed.discard(node.key.address)
+
+    def _note_wakes(self, wish: Wish) -> None:
+        """Arm a press where a counter was raised; a counter seen first asks for nothing."""
+        counters = {each.address: each.wake for each in wish.peripherals}
+        raised = {a for a, count in counters.items() if count > self._wakes.get(a, count)}
+        self._armed = (self._armed | raised) & counters.keys()
+        self._wakes = counters
+
+    def _act(self, node: Node) -> None:
+        node.act()
+        if node.error:
+            self._soon(RETRY if node.mirror else MAKE_RETRY)
+
+    # Numbers
+
+    def _make_mirrors(self) -> None:
+        """Create the missing mirrors and placeholders, each on the number it has to have."""
+        refused: set[Key] = set()
+        for _ in range(ATTEMPTS):
+            missing = [k for k, n in self._nodes.items() if n.mirror is None and k not in refused]
+            mine = frozenset(self._placeholders)
+            steps = numbers.plan(used_minors() - mine, mine, self._wish.held, missing)
+            if not steps or self._execute(steps, refused):
+                return
+        _log.warning("device numbers are taken faster than they can be planned; trying again")
+        self._soon(RETRY)
+
+    def _execute(self, steps: list[numbers.Step], refused: set[Key]) -> bool:
+        """Take the steps; False when the kernel gave another number and a new plan is needed."""
+        fills: list[Mirror] = []
+        try:
+            return all(self._take(step, fills, refused) for step in steps)
+        finally:
+            for fill in fills:
+                fill.close()
+
+    def _take(self, step: numbers.Step, fills: list[Mirror], refused: set[Key]) -> bool:
+        if isinstance(step, numbers.Release):
+            self._placeholders.pop(step.minor).close()
+            return True
+        if isinstance(step, numbers.Create):
+            return self._create(step, refused)
+        try:
+            filler = Mirror(PLACEHOLDER, f"{self._prefix}/placeholder/{step.minor}", self._uinput)
+        except OSError as error:
+            _log.warning("no placeholder on %s: %s", step.minor, error)
+            return False
+        if isinstance(step, numbers.Hold) and filler.minor == step.minor:
+            self._placeholders[step.minor] = filler
+        else:
+            fills.append(filler)
+        return filler.minor == step.minor
+
+    def _create(self, step: numbers.Create, refused: set[Key]) -> bool:
+        node = self._nodes[step.key]
+        phys = f"{self._prefix}/{step.key.address}/{node.index}"
+        try:
+            mirror = Mirror(blueprint(node.snapshot), phys, self._uinput)
+        except OSError as error:
+            node.error = f"the mirror cannot be made: {error}"
+            refused.add(step.key)
+            return False
+        if mirror.minor != step.minor and self._is_anothers(step.key, mirror.minor):
+            mirror.close()
+            return False
+        node.made(mirror)
+        _log.info("%s: %s mirrors %r", step.key.address, mirror.path, node.snapshot.name)
+        return mirror.minor == step.minor
+
+    def _is_anothers(self, key: Key, minor: int) -> bool:
+        given = any(each.minor == minor for each in self._wish.held)
+        return given and minor not in numbers.acceptable(key, self._wish.held)
+
+    # Polling
+
+    def _listen(self, fd: int, handler: Callable[[], None]) -> None:
+        self._handlers[fd] = handler
+        self._epoll.register(fd, select.EPOLLIN)
+
+    def _sync_polls(self) -> None:
+        """Poll exactly the descriptors that are open now; a number may have been used again."""
+        wanted: dict[int, tuple[Source | Mirror, Callable[[], None]]] = {}
+        for node in self._nodes.values():
+            if node.source is not None:
+                wanted[node.source.fd] = node.source, partial(self._move, node)
+            if node.mirror is not None:
+                wanted[node.mirror.fd] = node.mirror, node.mirror.drain
+        for fd, owner in list(self._polled.items()):
+            if fd not in wanted or wanted[fd][0] is not owner:
+                with suppress(OSError):  # a closed descriptor has left the epoll by itself
+                    self._epoll.unregister(fd)
+                del self._polled[fd], self._handlers[fd]
+        for fd, (owner, handler) in wanted.items():
+            if fd not in self._polled:
+                self._polled[fd] = owner
+                self._listen(fd, handler)
+
+    # Telling
+
+    def _peripheral_state(self, peripheral: PeripheralWish) -> PeripheralState:
+        listed = [key for key, _ in _named(peripheral)]
+        found = [
+            key for key in self._nodes if key.address == peripheral.address and key not in listed
+        ]
+        nodes = tuple(self._nodes[key].state() for key in (*listed, *found) if key in self._nodes)
+        return PeripheralState(peripheral.address, nodes, self._errors.get(peripheral.address, ""))
+
+    def _tell(self) -> None:
+        """Call ``on_change`` if more than counters changed."""
+        if self._on_change is None:
+            return
+        observed = self.observe()
+        plain = _without_counters(observed)
+        if plain != self._told:
+            self._told, self._heard = plain, observed
+            self._on_change(observed)
+
+
+def _named(peripheral: PeripheralWish) -> list[tuple[Key, NodeWish]]:
+    """Pair the wish's nodes with their keys."""
+    prints = (wish.snapshot.fingerprint for wish in peripheral.nodes)
+    return list(zip(matching.keys(peripheral.address, prints), peripheral.nodes, strict=True))
+
+
+def _without_counters(observed: Observed) -> Observed:
+    return replace(
+        observed,
+        peripherals=tuple(
+            replace(
+                each,
+                nodes=tuple(
+                    replace(n, events=0, frames=0, losses=0, wakeups=0) for n in each.nodes
+                ),
+            )
+            for each in observed.peripherals
+        ),
+    )

@@ -1,0 +1,205 @@
+"""Moving events from one real node into its mirror, as the bytes the kernel hands out.
+
+The hot path looks at nothing but three things: a lost event (SYN_DROPPED), a frame that the batch
+of 64 events cut in two, and the end of the device (ENODEV).
+
+    unread --read_from()--> moving --SYN_DROPPED--> moving, after emitting the difference
+      ^                       |
+      +---- stop(): at rest --+---- ENODEV: at rest, told by the return value
+
+Whatever the reason, bringing the mirror up to date is one act: ask both nodes for their state and
+emit the difference, in whole frames.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from . import codes, kernel
+from .mirror import Mirror
+from .state import REPORT as REPORT_EVENT
+from .state import State, at_rest, difference, narrowed
+
+SIZE = kernel.EVENT_SIZE
+BATCH_BYTES = kernel.BATCH * SIZE
+# The end of an event from the last five bytes of its time on, which are zero (a microsecond count
+# has three bytes): type, code and value. Longer needles cannot match across two fields by accident.
+_LEAD = b"\0" * 5
+REPORT = _LEAD + bytes(8)
+DROPPED = _LEAD + kernel.EVENT.pack(0, 0, codes.EV_SYN, codes.SYN_DROPPED, 0)[16:]
+_AT = SIZE - len(DROPPED)
+_ROUNDS = 16  # states read until none changed meanwhile; a device faster than that converges later
+
+
+class Readable(Protocol):
+    """What the pump needs of a real node."""
+
+    fd: int
+
+    def mask(self, kinds: frozenset[int] | None) -> None:
+        """Narrow what wakes the reader."""
+
+    def state(self) -> State:
+        """Read what is held now."""
+
+
+class Pump:
+    """One mirror's inflow. ``events``, ``frames``, ``losses`` and ``wakeups`` never go back."""
+
+    def __init__(self, mirror: Mirror, rests: Mapping[int, int]) -> None:
+        self.events = self.frames = self.losses = self.wakeups = 0
+        self._mirror = mirror
+        self._rests = rests
+        self._source: Readable | None = None
+        self._kinds: frozenset[int] | None = frozenset()
+        self._tail = b""
+
+    def read_from(self, source: Readable, kinds: frozenset[int] | None) -> None:
+        """Start moving these event types, after making the mirror equal to the device."""
+        source.mask(kinds)
+        self._source, self._kinds, self._tail = source, kinds, b""
+        self._settle(forward=True)
+
+    def narrow(self, kinds: frozenset[int] | None) -> None:
+        """Change the wanted types: what is newly wanted and held is pressed, the rest let go."""
+        if self._source is None or kinds == self._kinds:
+            return
+        self._source.mask(kinds)
+        self._kinds = kinds
+        self._settle(forward=True)
+
+    def settle(self) -> None:
+        """Make the mirror equal to the device once more."""
+        if self._source is not None:
+            self._settle(forward=True)
+
+    def press(self, code: int) -> None:
+        """Press and release one key on the mirror, each in a frame of its own."""
+        for value in (1, 0):
+            self._write(kernel.encode([(codes.EV_KEY, code, value), REPORT_EVENT]))
+
+    def stop(self) -> None:
+        """Stop moving: every key released, contact lifted and axis at rest, in one frame."""
+        self._source, self._tail = None, b""
+        now = self._mirror.state()
+        self._emit(now, at_rest(now, self._rests))
+
+    def move(self) -> bool:
+        """Move what is queued, at most one batch. False when the device has gone."""
+        source = self._source
+        if source is None:
+            return True
+        try:
+            data = os.read(source.fd, BATCH_BYTES - len(self._tail))
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            if error.errno != errno.ENODEV:
+                raise
+            return False
+        self.wakeups += 1
+        if data.find(DROPPED) >= 0 and (at := lost_at(data)) >= 0:
+            self._recover(data[:at])
+        elif self._tail or len(data) == BATCH_BYTES:
+            self._write_whole_frames(self._tail + data)
+        else:
+            self._write(data)
+        return True
+
+    def _write(self, data: bytes) -> None:
+        os.write(self._mirror.fd, data)
+        self.events += len(data) // SIZE
+        self.frames += data.count(REPORT)
+
+    def _write_whole_frames(self, data: bytes) -> None:
+        """Keep the last, unfinished frame back: a loss may follow, and it must not be seen torn."""
+        end = last_report(data)
+        if end == 0 and len(data) >= BATCH_BYTES:
+            end = len(data)  # a frame longer than a batch cannot be kept whole
+        if end:
+            self._write(data[:end])
+        self._tail = data[end:]
+
+    def _recover(self, before: bytes) -> None:
+        """Pass on what came whole before a loss, then make the mirror equal to the device."""
+        whole = self._tail + before
+        self._tail = b""
+        if end := last_report(whole):
+            self._write(whole[:end])
+        self.losses += 1
+        self._settle(forward=False)
+
+    def _settle(self, *, forward: bool) -> None:
+        """Read the device's state at a moment when nothing is queued, and emit the difference.
+
+        Events queued before are passed on when ``forward``, and thrown away after a loss.
+        EVIOCGKEY throws queued key events away by itself, so what is in the queue after the state
+        was read belongs to a newer state: it is read again.
+        """
+        source = self._source
+        if source is None:
+            return
+        for _ in range(_ROUNDS):
+            forward = self._drain(source.fd, forward=forward)
+            wanted = source.state()
+            if not _has_events(source.fd):
+                break
+        now = self._mirror.state()
+        self._emit(now, narrowed(wanted, at_rest(now, self._rests), self._kinds))
+
+    def _drain(self, fd: int, *, forward: bool) -> bool:
+        """Empty the queue. Returns False once an event was lost: nothing after it is passed on."""
+        while (data := _read(fd)) is not None:
+            self.wakeups += 1
+            if lost_at(data) >= 0:
+                self.losses += forward
+                forward = False
+            if forward:
+                self._write_whole_frames(self._tail + data)
+        self._tail = b""
+        return forward
+
+    def _emit(self, now: State, wanted: State) -> None:
+        for frame in difference(now, wanted):
+            data = kernel.encode(frame)
+            for start in range(0, len(data), BATCH_BYTES):
+                self._write(data[start : start + BATCH_BYTES])
+
+
+def lost_at(data: bytes) -> int:
+    """Return the offset of the first SYN_DROPPED event, -1 without one."""
+    at = data.find(DROPPED)
+    while at >= 0 and at % SIZE != _AT:
+        at = data.find(DROPPED, at + 1)
+    return at - _AT if at >= 0 else -1
+
+
+def last_report(data: bytes) -> int:
+    """Return the offset after the last SYN_REPORT, 0 without one."""
+    for end in range(len(data), 0, -SIZE):
+        if data[end - 8 : end - 4] == b"\0\0\0\0":
+            return end
+    return 0
+
+
+def _read(fd: int) -> bytes | None:
+    """Read a batch; None when nothing is queued or the device has gone (the next move tells)."""
+    try:
+        return os.read(fd, BATCH_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ENODEV:
+            return None
+        raise
+
+
+def _has_events(fd: int) -> bool:
+    import select
+
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return any(mask & select.POLLIN for _, mask in poll.poll(0))

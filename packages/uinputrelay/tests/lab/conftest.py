@@ -1,0 +1,45 @@
+"""Fixtures of the tests that need a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from uinputrelay import Snapshot
+
+from .devices import ADDRESS, Bench, Reader, Source
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def plug() -> Iterator[Callable[..., Source]]:
+    """Make sources that are unplugged at the end."""
+    made: list[Source] = []
+
+    def make(shot: Snapshot, address: str = ADDRESS) -> Source:
+        made.append(Source(shot, address))
+        return made[-1]
+
+    yield make
+    for source in made:
+        source.unplug()
+
+
+@pytest.fixture
+def read() -> Iterator[Callable[[str], Reader]]:
+    """Open readers that are closed at the end."""
+    made: list[Reader] = []
+
+    def make(path: str) -> Reader:
+        made.append(Reader(path))
+        return made[-1]
+
+    yield make
+    for reader in made:
+        reader.close()

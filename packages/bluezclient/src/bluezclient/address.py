@@ -38,7 +38,7 @@ class Address:
     def __init__(self, spelling: str | Address) -> None:
         if isinstance(spelling, Address):
             number = spelling.value
-        elif isinstance(spelling, str) and _SPELLINGS.fullmatch(spelling):
+        elif _SPELLINGS.fullmatch(spelling):
             number = int(re.sub(r"[:_-]", "", spelling), 16)
         else:
             raise AddressError(f"{spelling!r} is not a Bluetooth address like A0:AB:51:33:B7:12")
@@ -76,7 +76,7 @@ class Address:
 
     @property
     def is_static_random(self) -> bool:
-        """Whether, *as a random address*, this is a static one: top two bits 11 (Core 6.B.1.3.2.1)."""
+        """Whether a random address is a static one: top two bits 11 (Core 6.B.1.3.2.1)."""
         return self.value >> 46 == 0b11
 
     def __bool__(self) -> bool:

@@ -1,7 +1,7 @@
 """Names for what a device says it is: class of device, appearance and profile UUIDs.
 
-Source: Bluetooth SIG Assigned Numbers, sections 2.6 (appearance), 2.8 (class of device) and 3.3, 3.4
-(service and profile UUIDs). Pure tables; nothing here guesses from a name or an icon.
+Source: Bluetooth SIG Assigned Numbers, sections 2.6 (appearance), 2.8 (class of device) and 3.3,
+3.4 (service and profile UUIDs). Pure tables; nothing here guesses from a name or an icon.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ def profile_flags(uuids: Iterable[str]) -> frozenset[str]:
     """The profile words for service UUIDs (any case); unknown UUIDs add nothing.
 
     Words: audioSink, audioSource, avrcpTarget, avrcpController, handsfree, headset, input, battery,
-    serialPort. 0x110E ("A/V Remote Control") is in targets' records too, so it counts as a controller
-    only where no target is advertised.
+    serialPort. 0x110E ("A/V Remote Control") is in targets' records too, so it counts as a
+    controller only where no target is advertised.
     """
     shorts = {
         uuid[4:8] for uuid in map(str.lower, uuids) if uuid.startswith("0000") and uuid[8:] == _BASE
@@ -193,9 +193,11 @@ def profile_flags(uuids: Iterable[str]) -> frozenset[str]:
 
 
 def kind(class_word: int | None, appearance_value: int | None, uuids: Iterable[str] = ()) -> str:
-    """One word a person understands: gamepad, keyboard, remote, headset, ...; "" when nothing is said.
+    """One word a person understands: gamepad, keyboard, remote, headset, ...; "" when nothing is
+    said.
 
-    The class word is asked first (most specific for BR/EDR), then the appearance, then the services.
+    The class word is asked first (most specific for BR/EDR), then the appearance, then the
+    services.
     """
     decoded = class_of_device(class_word) if class_word else None
     said = decoded and (decoded.minor or decoded.major)

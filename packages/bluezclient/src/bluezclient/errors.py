@@ -4,6 +4,9 @@
 Names: BlueZ `src/error.c`, `src/error.h`, and `src/device.c` `bonding_request_reply` (5.87).
 """
 
+# Each class is named for the decision it asks for, which reads better without "Error".
+# ruff: noqa: N818
+
 from __future__ import annotations
 
 from typing import ClassVar
@@ -44,7 +47,7 @@ class PermissionDenied(Unavailable):
 
 
 class DeadlineExceeded(BluezError):
-    """The awaited state or reply did not come in the time given; nothing is known to have failed."""
+    """The awaited state or reply did not come in time; nothing is known to have failed."""
 
     reason = "DeadlineExceeded"
 

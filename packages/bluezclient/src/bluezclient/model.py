@@ -117,8 +117,8 @@ class Device:
 class Link:
     """The state of one device's connection and why; kept across restarts of bluetoothd.
 
-    `connected` is None (unknown) while bluetoothd cannot be asked. `since` is the wall-clock time in
-    seconds since the epoch at which this reason began. `flapping`: three short sessions within a
+    `connected` is None (unknown) while bluetoothd cannot be asked. `since` is the wall-clock time
+    in seconds since the epoch at which this reason began. `flapping`: three short sessions within a
     minute. `key_missing`: three authentication failures in a row, so the device has most likely
     forgotten us; nothing is deleted because of it.
     """
@@ -144,9 +144,9 @@ class Availability(StrEnum):
 class State:
     """Everything bluetoothd says at one instant, or that it cannot be asked.
 
-    While not `available`, `adapters` and `devices` are empty, because nothing is known; `links` still
-    lists every device ever seen bonded or connected, with `connected=None`. `detail` is a sentence
-    for a person. Iteration order of the mappings is by object path.
+    While not `available`, `adapters` and `devices` are empty, because nothing is known; `links`
+    still lists every device ever seen bonded or connected, with `connected=None`. `detail` is a
+    sentence for a person. Iteration order of the mappings is by object path.
     """
 
     availability: Availability = Availability.CONNECTING
@@ -284,7 +284,7 @@ def _fits(signature: str, value: object) -> bool:
 def decode_objects(
     objects: Mapping[str, Mapping[str, Mapping[str, Any]]],
 ) -> tuple[dict[str, Adapter], dict[str, Device]]:
-    """Adapters and devices, by path in order, of a `GetManagedObjects`-shaped mapping of plain values."""
+    """Adapters and devices by path, in order, of a plain `GetManagedObjects` mapping."""
     adapters: dict[str, Adapter] = {}
     devices: dict[str, Device] = {}
     for path in sorted(objects):

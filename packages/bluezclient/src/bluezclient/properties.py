@@ -1,8 +1,8 @@
 """The D-Bus properties of bluetoothd as data: one table for the decoder, the fake and the docs.
 
 Source: BlueZ `doc/org.bluez.Adapter.rst`, `org.bluez.Device.rst`, `org.bluez.Battery.rst`,
-`org.bluez.Input.rst` and `src/adapter.c`, `src/device.c` (5.87). `since` names the first release that
-has the property outside `--experimental`; "" means older than anything supported here.
+`org.bluez.Input.rst` and `src/adapter.c`, `src/device.c` (5.87). `since` names the first release
+that has the property outside `--experimental`; "" means older than anything supported here.
 """
 
 from __future__ import annotations

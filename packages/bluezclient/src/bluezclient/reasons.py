@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """The reason of a `Connected` condition. Only CONNECTED is status True, see `Link.connected`."""
+    """The reason of a `Connected` condition; only CONNECTED is status True."""
 
     CONNECTED = "Connected"
     NEVER_CONNECTED = "NeverConnected"
@@ -95,8 +95,8 @@ def disconnect_reason(evidence: Evidence) -> Reason:
     """The one reason the evidence supports.
 
     Precedence: daemon gone, adapter gone or off, bond removed, suspend, authentication, our own
-    request, the wire's word. `requested` = we asked for the disconnect in the last 5 s; `burst` = at
-    least two links of one adapter timed out within 2 s (the radio's trouble, not a device's).
+    request, the wire's word. `requested` = we asked for the disconnect in the last 5 s; `burst` =
+    at least two links of one adapter timed out within 2 s (the radio's trouble, not a device's).
     """
     for applies, reason in _overriding(evidence):
         if applies:
@@ -143,7 +143,7 @@ _BENIGN = frozenset(
 
 
 def is_benign(reason: Reason) -> bool:
-    """Whether the reason is everyday life (asleep, switched off, asked for) and no cause for alarm."""
+    """Whether the reason is everyday life (asleep, switched off, asked for), no alarm."""
     return reason in _BENIGN
 
 

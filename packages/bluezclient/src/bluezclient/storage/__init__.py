@@ -1,6 +1,7 @@
 """Bonds on disk: read whole and only when complete, watched, put back before bluetoothd starts.
 
-Bytes in, bytes out: files are parsed to judge them, never to rewrite them. Nothing here needs D-Bus.
+Bytes in, bytes out: files are parsed to judge them, never to rewrite them. Nothing here needs
+D-Bus.
 """
 
 from bluezclient.storage.bond import Bond, read_bond, read_bonds

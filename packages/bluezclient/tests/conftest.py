@@ -1,0 +1,26 @@
+"""A client on the fake bluetoothd, under a fake clock: what most tests here start from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from bluezclient import Address, Client
+from bluezclient.testing import FakeBluez, LoopbackBroker
+
+ADAPTER = Address("04:4A:69:66:92:27")
+PAD = Address("A0:AB:51:33:B7:12")
+
+
+@pytest.fixture
+async def hci0(fake_bluez: FakeBluez) -> str:
+    """The object path of one powered adapter."""
+    return fake_bluez.add_adapter(ADAPTER)
+
+
+@pytest.fixture
+async def client(broker: LoopbackBroker, hci0: str) -> AsyncIterator[Client]:
+    """A client that has seen that adapter."""
+    async with Client.open(connect=broker.connect) as client:
+        await client.until(lambda state: bool(state.adapters), 1)
+        yield client

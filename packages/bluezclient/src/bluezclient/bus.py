@@ -175,8 +175,8 @@ class Connection:
         except TimeoutError as error:
             raise DeadlineExceeded(f"no answer to {message.member} in {limit:g} s") from error
         except (OSError, EOFError) as error:
-            raise BusLost(f"the message bus went away: {str(error) or type(error).__name__}") from
-            error
+            cause = str(error) or type(error).__name__
+            raise BusLost(f"the message bus went away: {cause}") from error
 
     async def get(self, path: str, interface: str, name: str) -> Any:
         """A property's value."""

@@ -1,8 +1,9 @@
 """The client: one live, typed picture of bluetoothd, and the few things one may ask of it.
 
 Order of every start (BlueZ flushes pending changes before each reply, so the reply to
-GetManagedObjects is a consistent cut): subscribe, learn the owner of `org.bluez`, ask for all objects,
-drop every signal that came before that reply, then believe only signals sent by that owner.
+GetManagedObjects is a consistent cut): subscribe, learn the owner of `org.bluez`, ask for all
+objects, drop every signal that came before that reply, then believe only signals sent by that
+owner.
 """
 
 from __future__ import annotations
@@ -148,6 +149,11 @@ class Client:
     @property
     def state(self) -> State:
         """The picture now; a new value at each change, never altered in place."""
+        return self._state
+
+    def require_available(self) -> State:
+        """`state`, if bluetoothd can be asked; else raises `OwnerLost`, `BusLost`, ..."""
+        self._connected()
         return self._state
 
     @property

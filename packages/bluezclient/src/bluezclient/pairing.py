@@ -1,7 +1,7 @@
 """A pairing window and the one procedure that ends honestly.
 
-The agent, the discovery session and a `Pair` in flight all die with the bus connection that made them,
-so a window holds one connection from beginning to end, and makes a new one when the bus or
+The agent, the discovery session and a `Pair` in flight all die with the bus connection that made
+them, so a window holds one connection from beginning to end, and makes a new one when the bus or
 bluetoothd comes back. On the wire: Pairable, agent, discovery; StopDiscovery, Pair, (Bonded),
 Trusted. `Bonded` is the truth of a pairing: it comes first, while `Paired` and the reply to `Pair`
 wait for service discovery. `CancelPairing` is never called: with no pairing outstanding bluetoothd
@@ -266,7 +266,7 @@ class PairingWindow:
             async with asyncio.timeout(deadline):
                 await self._ready.wait()
         except TimeoutError as error:
-            _require_powered(await self._client.until(lambda state: True, 0), self.adapter)
+            _require_powered(self._client.require_available(), self.adapter)
             raise self._failure or DeadlineExceeded("the pairing window did not open") from error
 
     # -- pairing -------------------------------------------------------------------------------
@@ -524,8 +524,7 @@ async def pairing_window(
     transport: str,
 ) -> AsyncIterator[PairingWindow]:
     """See `Client.pairing_window`."""
-    await client.until(lambda state: True, client.call_deadline)
-    _require_powered(client.state, adapter)
+    _require_powered(client.require_available(), adapter)
     window = PairingWindow(client, adapter, capability, on_prompt, transport)
     holder = asyncio.create_task(window.hold(), name=f"pairing window on {adapter}")
     try:

@@ -6,7 +6,7 @@
         cache/<DEVICE>                  SDP records and GATT database; without the HID record
                                         a BR/EDR pad cannot come back (bluez PR#1195)
 
-bluetoothd writes by temporary file and rename with no lock, and a new bond in several steps: keys first,
+bluetoothd writes by temporary file and rename with no lock, and a new bond in steps: keys first,
 `[General]` from an idle callback, services and cache seconds later (BlueZ `src/device.c`, 5.87).
 """
 

@@ -15,7 +15,7 @@ class KeyFileError(ValueError):
 
 
 def parse(content: bytes) -> Sections:
-    """The sections of a key file; raises `KeyFileError`, whose text quotes nothing of the content."""
+    """The sections of a key file; raises `KeyFileError`, whose text quotes no content."""
     parser = configparser.RawConfigParser(
         delimiters=("=",), comment_prefixes=("#",), strict=False, default_section=""
     )

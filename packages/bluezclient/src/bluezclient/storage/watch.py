@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import inotify_simple
+import inotify_simple  # type: ignore[import-untyped]
 
 from bluezclient.address import Address, AddressError
 from bluezclient.storage.bond import (
@@ -81,7 +81,7 @@ class Sealer:
     def judge(
         self, device: Address, bond: Bond | None, bonded: bool, now: float
     ) -> BondSnapshot | None:
-        """What was read of a due device: a snapshot to give out, or None (and when to look again)."""
+        """What to give out of what was read of a due device, None if nothing (yet)."""
         follow = self._following.pop(device)
         if bond is None or not bond.key_groups:
             return None

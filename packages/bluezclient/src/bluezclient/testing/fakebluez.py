@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from dbus_fast import Message, MessageType, Variant
 
@@ -63,7 +63,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A method call bluetoothd received; `arguments` are plain values. Property writes read "Set"."""
+    """A method call bluetoothd received; `arguments` are plain, property writes are "Set"."""
 
     path: str
     member: str
@@ -566,7 +566,7 @@ class FakeBluez:
         self.connect_device(message.path or "")
         return "", []
 
-    _METHODS: dict[tuple[str, str], Callable[[FakeBluez, Message], Any]] = {
+    _METHODS: ClassVar[dict[tuple[str, str], Callable[[FakeBluez, Message], Any]]] = {
         (OBJECT_MANAGER, "GetManagedObjects"): _get_managed_objects,
         (PROPERTIES, "Get"): _get,
         (PROPERTIES, "Set"): _set,

@@ -1,8 +1,9 @@
 """A message bus inside the test's own process and loop, so that a fake clock can drive time-outs.
 
-With a real daemon a fake clock runs ahead of the sockets. This one keeps what matters: unique names,
-name ownership with NameOwnerChanged, delivery in order one loop turn later, NoReply for calls whose
-service left, EOFError for calls in flight when a connection ends. Every message is kept in `wire`.
+With a real daemon a fake clock runs ahead of the sockets. This one keeps what matters: unique
+names, name ownership with NameOwnerChanged, delivery in order one loop turn later, NoReply for
+calls whose service left, EOFError for calls in flight when a connection ends. Every message is kept
+in `wire`.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ async def fake_bluez(broker: LoopbackBroker) -> AsyncIterator[FakeBluez]:
 @pytest.fixture
 def private_bus_address() -> Iterator[str]:
     """The address of a private dbus-daemon; skips, with the reason, where there is none."""
-    from bluezclient.testing.privatebus import PrivateBusUnavailable, private_bus
+    from bluezclient.testing.privatebus import PrivateBusError, private_bus
 
     try:
         with private_bus() as address:
             yield address
-    except PrivateBusUnavailable as missing:
+    except PrivateBusError as missing:
         pytest.skip(str(missing))

@@ -24,7 +24,7 @@ _CONFIG = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configura
 """
 
 
-class PrivateBusUnavailable(RuntimeError):
+class PrivateBusError(RuntimeError):
     """There is no `dbus-daemon` on PATH (Debian package dbus-daemon)."""
 
 
@@ -33,7 +33,7 @@ def private_bus() -> Iterator[str]:
     """The address of a fresh bus daemon that ends with the `with` block."""
     program = shutil.which("dbus-daemon")
     if program is None:
-        raise PrivateBusUnavailable("dbus-daemon is not installed (Debian package dbus-daemon)")
+        raise PrivateBusError("dbus-daemon is not installed (Debian package dbus-daemon)")
     with tempfile.TemporaryDirectory(prefix="bluezclient-bus-") as folder:
         config, socket = Path(folder, "bus.conf"), Path(folder, "bus")
         config.write_text(_CONFIG.format(socket=socket))
@@ -43,7 +43,7 @@ def private_bus() -> Iterator[str]:
             try:
                 address = daemon.stdout.readline().strip()
                 if not address:
-                    raise PrivateBusUnavailable("dbus-daemon ended before it was ready")
+                    raise PrivateBusError("dbus-daemon ended before it was ready")
                 yield address
             finally:
                 daemon.terminate()

@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 
-
-
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """Raised by a handler: this claim cannot be prepared or released, and why.
 
     The text reaches the user as the event FailedPrepareDynamicResources on the pod, so it says

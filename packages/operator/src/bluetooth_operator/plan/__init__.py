@@ -1,0 +1,1 @@
+"""The decisions: pure functions of the World, one module for each thing that is planned."""

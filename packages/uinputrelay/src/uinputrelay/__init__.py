@@ -12,6 +12,7 @@ from .model import (
     PeripheralWish,
     Snapshot,
     Wish,
+    largest,
 )
 
 __version__ = "0.1.0"
@@ -29,4 +30,5 @@ __all__ = [
     "Snapshot",
     "Wish",
     "__version__",
+    "largest",
 ]

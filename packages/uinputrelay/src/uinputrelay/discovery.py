@@ -63,7 +63,7 @@ class Discovery:
     """Lists real nodes, and says when to look again: poll ``fds`` and call ``drain``."""
 
     def __init__(self, own_prefix: str) -> None:
-        """``own_prefix`` is the phys of our own mirrors, which are never listed."""
+        """``own_prefix`` begins the phys of our own mirrors, which are never listed."""
         self._own = own_prefix
         self._context = pyudev.Context()
         self._monitors = [self._monitor(source) for source in ("kernel", "udev")]
@@ -101,7 +101,7 @@ class Discovery:
         if numbered is None or not device.device_node:
             return None
         phys = _attribute(parent, "phys")
-        if phys.startswith(self._own):
+        if self._own and phys.startswith(self._own):
             return None
         return RealNode(
             key=device.sys_path,

@@ -42,6 +42,7 @@ class Engine:
     ``phys_prefix`` marks the mirrors as ours: ``<prefix>/<address>/<index>``. ``belongs`` tells
     which real nodes are a peripheral's; by default HID uniq and phys do. ``on_change`` is called
     with the whole observed state, from the engine's thread, when more than counters changed.
+    ``adopt`` gives real nodes the wish does not list a mirror of their own.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Engine:
         *,
         phys_prefix: str = "uinputrelay",
         belongs: Belongs = by_uniq,
+        adopt: bool = True,
         on_change: Callable[[Observed], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         uinput: str = UINPUT,
     ) -> None:
         self._prefix = phys_prefix
         self._belongs = belongs
+        self._adopt = adopt
         self._on_change = on_change
         self._clock = clock
         self._uinput = uinput
@@ -241,8 +244,8 @@ class Engine:
 
     def _is_new(self, key: Key, real: RealNode) -> bool:
         """Tell an added node from the next life of one whose end is not seen yet."""
-        if key.turn == 0:
-            return True
+        if key.turn == 0 or not self._adopt:
+            return self._adopt
         waited = self._clock() - self._seen[real.key]
         if waited < TWIN_WAIT:
             self._soon(TWIN_WAIT - waited)

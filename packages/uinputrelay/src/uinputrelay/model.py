@@ -173,6 +173,21 @@ class Axis(NamedTuple):
     flat: int | None = None
 
 
+def largest(*stated: Mapping[int, Axis]) -> dict[int, Axis]:
+    """Return, per axis, the largest fuzz and the largest flat of several wishes."""
+    return {
+        code: Axis(
+            max((each[code].fuzz for each in stated if code in each), key=_or_less, default=None),
+            max((each[code].flat for each in stated if code in each), key=_or_less, default=None),
+        )
+        for code in sorted(set().union(*stated))
+    }
+
+
+def _or_less(number: int | None) -> int:
+    return -1 if number is None else number
+
+
 @dataclass(frozen=True)
 class PeripheralWish:
     """One device that has to be mirrored.

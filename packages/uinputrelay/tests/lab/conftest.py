@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from uinputrelay import Snapshot
 
-from .devices import ADDRESS, Bench, Reader, Source
+from .devices import ADDRESS, Bench, Plug, Read, Reader, Source
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.fixture
-def plug() -> Iterator[Callable[..., Source]]:
+def plug() -> Iterator[Plug]:
     """Make sources that are unplugged at the end."""
     made: list[Source] = []
 
@@ -32,7 +32,7 @@ def plug() -> Iterator[Callable[..., Source]]:
 
 
 @pytest.fixture
-def read() -> Iterator[Callable[[str], Reader]]:
+def read() -> Iterator[Read]:
     """Open readers that are closed at the end."""
     made: list[Reader] = []
 

@@ -92,7 +92,7 @@ class Source:
 
 
 class Reader:
-    """Never closes its descriptor until told; returns events without SYN_REPORT values lost."""
+    """Keeps one descriptor of a node open until told to close it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -106,6 +106,12 @@ class Reader:
                 got += kernel.decode(os.read(self.fd, 64 * 24))
             except BlockingIOError:
                 return got
+
+    def absinfo(self, code: int) -> AbsInfo:
+        return kernel.absinfo(self.fd, code)
+
+    def snapshot(self) -> Snapshot:
+        return kernel.snapshot(self.fd)
 
     def state(self) -> tuple[frozenset[int], dict[int, int]]:
         """Return held keys and plain axes."""
@@ -193,3 +199,7 @@ def at(code: int, value: int) -> Event:
 
 def moved(code: int, value: int) -> Event:
     return (codes.EV_REL, code, value)
+
+
+Plug = Callable[..., Source]
+Read = Callable[[str], Reader]

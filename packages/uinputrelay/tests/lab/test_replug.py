@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from .devices import (
@@ -11,8 +9,8 @@ from .devices import (
     OTHER,
     SYN,
     Bench,
-    Reader,
-    Source,
+    Plug,
+    Read,
     at,
     gamepad,
     keyed,
@@ -21,8 +19,6 @@ from .devices import (
 )
 
 pytestmark = pytest.mark.lab
-Plug = Callable[..., Source]
-Read = Callable[[str], Reader]
 
 
 def test_a_mirror_is_there_before_the_device_ever_was(bench: Bench) -> None:

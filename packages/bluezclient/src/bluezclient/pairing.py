@@ -143,7 +143,7 @@ class PairingWindow:
 
     def _observe(self, state: State) -> None:
         for device in state.devices_of(self.adapter):
-            if device.rssi is not None:
+            if device.rssi is not None or device.path in self._seen:
                 self._note(device)
         adapter = state.adapter(self.adapter)
         unpairable = adapter is not None and not adapter.pairable
@@ -162,7 +162,7 @@ class PairingWindow:
             address=device.address,
             name=device.name or device.alias,
             kind=kind(device.class_of_device, device.appearance, device.uuids),
-            rssi=device.rssi,
+            rssi=before.rssi if before and device.rssi is None else device.rssi,
             first_seen=before.first_seen if before else time.time(),
         )
 
@@ -313,6 +313,11 @@ class PairingWindow:
                 return await self._attempt(device, deadline)
             except (DeviceUnreachable, DeviceGone) as error:
                 last = error
+            except PairingTimedOut as error:
+                # The last of many unanswered calls: say that, not that the pairing took long.
+                if isinstance(last, DeviceUnreachable):
+                    raise last from error
+                raise
             except (AuthenticationFailed, PairingCanceled, StaleKernelKey) as error:
                 if type(error) in spent:
                     raise

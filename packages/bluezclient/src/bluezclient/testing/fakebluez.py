@@ -241,6 +241,10 @@ class FakeBluez:
         else:
             self.change(adapter, ADAPTER, Powered=True, PowerState="on")
 
+    def abort_pairing(self, path: str, name: str) -> None:
+        """End a pairing in flight with an error of bluetoothd's, whatever has been bonded."""
+        self._cancel(path, name)
+
     def stop(self) -> None:
         """SIGTERM: adapters off, every object removed, then (the caller) the name goes."""
         for adapter in [p for p, held in self.objects.items() if ADAPTER in held]:
@@ -259,6 +263,36 @@ class FakeBluez:
         self._default_agent = None
         self._discoverers.clear()
         self._pairing.clear()
+
+    def move_to(self, bus: Bus) -> None:
+        """The next life of bluetoothd, on a new connection (the caller gives it the name)."""
+        self.bus = bus
+        bus.add_message_handler(self._receive)
+
+    # -- the agent ---------------------------------------------------------------------------------
+
+    @property
+    def default_agent(self) -> str | None:
+        """The bus name of the client whose agent is asked about device-initiated pairings."""
+        return self._default_agent
+
+    async def ask(self, path: str, member: str, signature: str = "", *arguments: Any) -> str:
+        """Ask the default agent about a device; its error's name, "" when it accepts."""
+        sender = self._default_agent
+        if sender is None:
+            return "org.bluez.Error.AgentNotAvailable"
+        reply = await self.bus.call(
+            Message(
+                destination=sender,
+                path=self._agents[sender][0],
+                interface=AGENT,
+                member=member,
+                signature="o" + signature,
+                body=[path, *arguments],
+            )
+        )
+        refused = reply is None or reply.message_type is MessageType.ERROR
+        return (reply and reply.error_name) or "NoReply" if refused else ""
 
     # -- messages ------------------------------------------------------------------------------
 
@@ -430,12 +464,20 @@ class FakeBluez:
                 self.change(path, DEVICE, ("RSSI",))
 
     async def _hear(self, adapter: str, peer: Peer) -> None:
-        await asyncio.sleep(peer.heard_after)
-        if not self._discoverers.get(adapter) or not peer.on_air:
-            return
+        while True:
+            await asyncio.sleep(peer.heard_after)
+            if not self._discoverers.get(adapter):
+                return
+            if peer.on_air:
+                self._heard(adapter, peer)
+
+    def _heard(self, adapter: str, peer: Peer) -> None:
         path = f"{adapter}/{peer.address.bluez}"
-        if DEVICE in self.objects.get(path, {}):
-            self.change(path, DEVICE, RSSI=peer.rssi)
+        device = self.objects.get(path, {}).get(DEVICE)
+        if device is not None:
+            # Told again only for a change of 8 dBm and more, so in practice once a discovery.
+            if device.get("RSSI") != peer.rssi:
+                self.change(path, DEVICE, RSSI=peer.rssi)
             return
         optional = {"Class": peer.class_of_device, "Appearance": peer.appearance}
         self.add_device(
@@ -504,7 +546,7 @@ class FakeBluez:
             await asyncio.Event().wait()
         if outcome == "vanish":
             self.withdraw(path)
-            await asyncio.Event().wait()
+            raise _Failure("AuthenticationCanceled", "Authentication Canceled")
         for member, signature, arguments in peer.asks:
             await self._ask_agent(path, member, signature, arguments)
         await asyncio.sleep(peer.bond_after)
@@ -524,20 +566,7 @@ class FakeBluez:
     async def _ask_agent(
         self, path: str, member: str, signature: str, arguments: tuple[Any, ...]
     ) -> None:
-        sender = self._default_agent
-        if sender is None:
-            raise _Failure("AuthenticationRejected", "no agent")
-        reply = await self.bus.call(
-            Message(
-                destination=sender,
-                path=self._agents[sender][0],
-                interface=AGENT,
-                member=member,
-                signature="o" + signature,
-                body=[path, *arguments],
-            )
-        )
-        if reply is None or reply.message_type is MessageType.ERROR:
+        if await self.ask(path, member, signature, *arguments):
             raise _Failure("AuthenticationRejected", "Authentication Rejected")
 
     def _cancel(self, path: str, name: str) -> bool:

@@ -12,11 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
-from kubernetes.aio.client.api_client import ApiClient
-from kubernetes.aio.client.configuration import Configuration
-
 from draplugin.kube import Api
 from draplugin.kube.transport import KubernetesTransport
+from kubernetes.aio.client.api_client import ApiClient
+from kubernetes.aio.client.configuration import Configuration
 
 Reply = Callable[[web.Request], Awaitable[web.StreamResponse]]
 DRA = "/apis/resource.k8s.io/v1"
@@ -83,7 +82,7 @@ class ScriptedServer:
         """Script the replies of one endpoint; watches are `WATCH path`."""
         self._scripts[f"{method} {path}"] = list(replies)
 
-    def object(self, path: str, body: Any) -> None:
+    def shows(self, path: str, body: Any) -> None:
         """Let GET of the path answer the object."""
         self.on("GET", path, answer(body))
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-
 from draplugin import Api, Claim, ClaimRef, Plugin, Prepared, Refused, cdi
 from draplugin.testing import FakeKubelet, KubeletDevice, PrepareFailed, Timings
 
@@ -81,7 +80,7 @@ async def test_a_claim_is_prepared_with_a_cdi_id_and_a_file_for_it(
     plugin: Plugin, kubelet: FakeKubelet, server: ScriptedServer, store: cdi.Store
 ) -> None:
     claim = ref()
-    server.object(claim_path(claim), claim_object(claim))
+    server.shows(claim_path(claim), claim_object(claim))
 
     devices = await kubelet.prepare(DRIVER, claim)
 
@@ -100,7 +99,7 @@ async def test_unprepare_works_without_the_api_server_and_removes_the_file(
     driver: Fortune,
 ) -> None:
     claim = ref()
-    server.object(claim_path(claim), claim_object(claim))
+    server.shows(claim_path(claim), claim_object(claim))
     await kubelet.prepare(DRIVER, claim)
     server.on("GET", claim_path(claim), status(503, "ServiceUnavailable"))
 
@@ -114,7 +113,7 @@ async def test_one_claim_that_is_refused_does_not_cost_its_neighbour(
     plugin: Plugin, kubelet: FakeKubelet, server: ScriptedServer
 ) -> None:
     good, bad = ref(1), ref(2)
-    server.object(claim_path(good), claim_object(good))
+    server.shows(claim_path(good), claim_object(good))
     registered = await kubelet.registered(DRIVER)
 
     answers = await registered.dialer.prepare("v1.DRAPlugin", [good, bad])
@@ -127,7 +126,7 @@ async def test_the_refusal_text_is_the_users(
     plugin: Plugin, kubelet: FakeKubelet, server: ScriptedServer, driver: Fortune
 ) -> None:
     claim = ref()
-    server.object(claim_path(claim), claim_object(claim))
+    server.shows(claim_path(claim), claim_object(claim))
     driver.refuse = "inputs: accepted: joystick, key"
 
     with pytest.raises(PrepareFailed) as failure:
@@ -142,7 +141,7 @@ async def test_a_retry_after_the_deadline_joins_the_work_that_still_runs(
     kubelet_root: Path, driver: Fortune, store: cdi.Store, server: ScriptedServer
 ) -> None:
     claim = ref()
-    server.object(claim_path(claim), claim_object(claim))
+    server.shows(claim_path(claim), claim_object(claim))
     driver.gate = asyncio.Event()
     timings = Timings(call=0.2)
     async with (

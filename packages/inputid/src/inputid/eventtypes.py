@@ -8,6 +8,7 @@ documentation (Documentation/input/event-codes.rst).
 from __future__ import annotations
 
 from .codes import EV_ABS, EV_KEY, EV_MSC, EV_REL, EV_SW
+from .rules import has_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ EVENT_TYPES: dict[str, frozenset[int]] = {
     "joystick": frozenset({EV_KEY, EV_ABS}),
     # EV_REL for the wheel of an art pen's mouse, MSC_SERIAL tells tools apart (Wacom Intuos).
     "tablet": frozenset({EV_KEY, EV_ABS, EV_REL, EV_MSC}),
-    # EV_REL for dials (Huion Inspiroy Keydial), EV_ABS for rings and strips (Wacom Intuos pad).
+    # EV_REL for dials (XP-PEN Artist 22R Pro), EV_ABS for rings and strips (Wacom Intuos pad).
     "tablet_pad": frozenset({EV_KEY, EV_ABS, EV_REL}),
     # Not EV_MSC: MSC_SCAN repeats what the key says, and on other nodes EV_MSC is a stream.
     "key": frozenset({EV_KEY}),
@@ -37,14 +38,15 @@ EVENT_TYPES: dict[str, frozenset[int]] = {
 def event_types(class_name: str, capabilities: Capabilities | None = None) -> frozenset[int]:
     """Return the EV_* numbers a reader of this class needs; ValueError for an unknown class.
 
-    With the node's ``capabilities`` the one exception is seen: a node without EV_KEY is of class
-    ``key`` only for its wheel, so there the wheel's EV_REL is what such a reader reads.
+    With the node's ``capabilities`` the one exception is seen: a node without any KEY_* code is of
+    class ``key`` only for its wheel, so there EV_REL is among what such a reader reads.
     """
     try:
         types = EVENT_TYPES[class_name]
     except KeyError:
         known = ", ".join(EVENT_TYPES)
         raise ValueError(f"unknown input class {class_name!r}; known: {known}") from None
-    if class_name == "key" and capabilities is not None and not capabilities.ev >> EV_KEY & 1:
-        return frozenset({EV_REL})
+    if class_name == "key" and capabilities is not None and not has_keys(capabilities):
+        announced = types if capabilities.ev >> EV_KEY & 1 else frozenset()
+        return announced | {EV_REL}
     return types

@@ -97,10 +97,10 @@ def _mask(*codes: int) -> int:
     return sum(1 << code for code in codes)
 
 
-# Buttons that speak for a joystick, (first, last, a device that has nothing else).
+# Buttons that speak for a joystick: first, last, a device that has them.
 JOYSTICK_BUTTON_RANGES = (
     (BTN_JOYSTICK, BTN_DIGI - 1, "Logitech Extreme 3D (046d:c215)"),
-    (BTN_TRIGGER_HAPPY1, BTN_TRIGGER_HAPPY40, "Saitek X52 Pro (06a3:0762), buttons 17 and up"),
+    (BTN_TRIGGER_HAPPY1, BTN_TRIGGER_HAPPY40, "paddles of xpadneo: Xbox One S (045e:028e)"),
     (BTN_DPAD_UP, BTN_DPAD_RIGHT, "DualShock 3 (054c:0268), its direction pad"),
 )
 # Axes that speak for a joystick. ABS_X, ABS_Y and ABS_Z do not: tablets and screens have them too.
@@ -108,31 +108,31 @@ JOYSTICK_AXIS_RANGES = (
     (ABS_RX, ABS_PRESSURE - 1, "Heusinkveld Sim Pedals Ultimate (30b7:1003): no button at all"),
 )
 # A mouse with more than 16 buttons runs over into the joystick's range; its 16th gives it away.
-LAST_MOUSE_BUTTON = (BTN_JOYSTICK - 1, "Mad Catz M.M.O.TE (0738:1713)")
-MOUSE_BUTTON_RANGE = (BTN_MOUSE, BTN_JOYSTICK - 1, "CHICONY keyboard's second node (04f2:0112)")
+LAST_MOUSE_BUTTON = (BTN_JOYSTICK - 1, "Plantronics Savi headset (047f:ac01): 100 to 13a")
+MOUSE_BUTTON_RANGE = (BTN_MOUSE, BTN_JOYSTICK - 1, "Logitech M570 (046d:1028): all sixteen")
 
-# KEY_* codes above the button block, (first, last, a device that has nothing below it).
+# KEY_* codes above the button block: first, last, a device that has nothing below it.
 HIGH_KEY_RANGES = (
-    (KEY_OK, BTN_DPAD_UP - 1, "Thinkpad X280 webcam and remotes that send KEY_OK first"),
-    (KEY_ALS_TOGGLE, BTN_TRIGGER_HAPPY1 - 1, "ACPI video bus of laptops (KEY_BRIGHTNESS_CYCLE...)"),
+    (KEY_OK, BTN_DPAD_UP - 1, "GL.iNet GL-AR150's reset button, KEY_RESTART"),
+    (KEY_ALS_TOGGLE, BTN_TRIGGER_HAPPY1 - 1, "Wacom Cintiq Pro pads: KEY_CONTROLPANEL and more"),
 )
 LOW_KEYS = _span(0, BTN_MISC - 1)
 # Esc, the digits, q to s: whoever has all of them is a whole keyboard. KEY_RESERVED may be unset.
 KEYBOARD_KEYS = _span(KEY_ESC, KEY_S)
 
 # Keys no joystick has. Four of them say "keyboard" although the HID descriptor also claims an axis.
-# systemd PR 23016 (release 251) names the trouble: keyboards and receivers seen as game pads.
+# Since systemd 251 (PR 23016), because keyboards turned up as game pads.
 WELL_KNOWN_KEYS = (
-    (KEY_LEFTCTRL, "every keyboard: SteelSeries Apex 3 (1038:161a)"),
-    (KEY_CAPSLOCK, "Razer BlackWidow (1532:011b)"),
-    (KEY_NUMLOCK, "number pads: Kensington Slim Type (047d:2048)"),
-    (KEY_INSERT, "Keychron K2 (05ac:024f)"),
-    (KEY_MUTE, "multimedia nodes: Logitech K400 Plus (046d:404d)"),
+    (KEY_LEFTCTRL, "AT keyboards (0001:0001)"),
+    (KEY_CAPSLOCK, "Razer BlackWidow 2013 (1532:011b)"),
+    (KEY_NUMLOCK, "Yubikey II (1050:0010)"),
+    (KEY_INSERT, "Steam Deck's keyboard (28de:1205)"),
+    (KEY_MUTE, "ITE8708 infrared receiver (1283:0000)"),
     (KEY_CALC, "Microsoft Nano Transceiver v2.0 (045e:0745)"),
-    (KEY_FILE, "Microsoft Natural Ergonomic 4000 (045e:00db)"),
-    (KEY_MAIL, "Logitech Unifying receivers (046d:c52b)"),
-    (KEY_PLAYPAUSE, "Yubico-like and headset nodes: Logitech G933 (046d:0a5b)"),
-    (KEY_BRIGHTNESSDOWN, "laptop keyboards: Microsoft Surface Type Cover (045e:07dc)"),
+    (KEY_FILE, "Logitech K400 Plus (046d:404d)"),
+    (KEY_MAIL, "Microsoft Surface Type Cover (045e:07dc)"),
+    (KEY_PLAYPAUSE, "Stadia Controller (18d1:9400): one alone is not enough"),
+    (KEY_BRIGHTNESSDOWN, "ACPI video bus (0000:0006)"),
 )
 WELL_KNOWN_ENOUGH = 4
 
@@ -148,6 +148,12 @@ _ABS_EVERYTHING = _mask(ABS_RESERVED, ABS_MT_SLOT)
 _REL_XY = _mask(REL_X, REL_Y)
 _WHEELS = _mask(REL_WHEEL, REL_HWHEEL)
 _STYLUS_OR_PEN = _mask(BTN_STYLUS, BTN_TOOL_PEN)
+
+
+def has_keys(capabilities: Capabilities) -> bool:
+    """Tell whether a device announces keys and has a KEY_* code among them; buttons are none."""
+    announced = capabilities.ev >> EV_KEY & 1
+    return bool(announced and capabilities.key & (LOW_KEYS | _HIGH_KEYS))
 
 
 class Facts:
@@ -186,6 +192,7 @@ class Facts:
         """Work the facts out; ``systemd`` decides what counts as a tablet pad's buttons."""
         self.systemd = systemd
         self._look_at_buttons(capabilities.key, capabilities.ev)
+        self.keyboard_keys = has_keys(capabilities)
         self._look_at_axes(capabilities.abs, capabilities.rel, capabilities.ev)
         props = capabilities.props
         self.direct = bool(props >> INPUT_PROP_DIRECT & 1)
@@ -207,7 +214,6 @@ class Facts:
         overrun = key >> LAST_MOUSE_BUTTON[0] & 1
         self.buttons = 0 if overrun else (key & _JOYSTICK_BUTTONS).bit_count()
         self.well_known = (key & _WELL_KNOWN).bit_count()
-        self.keyboard_keys = self.keys and bool(key & (LOW_KEYS | _HIGH_KEYS))
         self.full_keyboard = self.keys and key & KEYBOARD_KEYS == KEYBOARD_KEYS
 
     def _look_at_axes(self, axes: int, rel: int, ev: int) -> None:
@@ -375,7 +381,7 @@ RULES = (
         _multitouch,
         "multitouch positions are judged again, by tool",
         ("mt", "pen", "finger", "direct", "touch"),
-        "DualShock 4 touchpad (054c:09cc), and Synaptics pads without single-touch axes",
+        "PlayStation 3 pad of old kernels (054c:0268), kept out: it claims every axis",
     ),
     Rule(
         _tablet_pad,
@@ -387,7 +393,7 @@ RULES = (
         _wheel_pad,
         "pad buttons and a wheel, but no pointer motion",
         ("pad_buttons", "wheel", "rel_xy"),
-        "Hanvon Ugee remote keypad (0b57:9091)",
+        "XP-PEN Artist 22R Pro pad (28bd:091b), which was a mouse",
         since=253,
     ),
     Rule(
@@ -400,25 +406,25 @@ RULES = (
         _i2c_mouse,
         "there is no mouse on an i2c bus",
         ("i2c",),
-        "i2c touchpads with a stick: DELL08AF:00 06CB:76AF Mouse (06cb:76af)",
+        "DELL08AF:00 06CB:76AF Mouse (06cb:76af)",
     ),
     Rule(
         _keyboard_is_no_joystick,
         "four well-known keys make it a keyboard, whatever else it claims",
         ("keys", "well_known"),
-        "ASUS ROG and SteelSeries keyboards with a joystick usage (1038:161a)",
+        "Microsoft Nano Transceiver v2.0 (045e:0745)",
     ),
     Rule(
         _one_is_not_enough,
         "one single joystick button or axis is none",
         ("buttons", "axes"),
-        "wireless receivers with a lone ABS_MISC or ABS_VOLUME: Kensington Slim Type (047d:2048)",
+        "Sony Vaio Keys (systemd issue 16711): BTN_THUMB among keys",
     ),
     Rule(
         _pad_is_no_joystick,
         "a wheel and pad buttons are a tablet's pad",
         ("wheel", "pad_buttons"),
-        "Huion Inspiroy Keydial pad (256c:0069)",
+        "pads with numbered buttons and a dial, which PR 25866 names",
         since=253,
     ),
     Rule(
@@ -439,7 +445,7 @@ RULES = (
         _wheel_only,
         "nothing so far, but a wheel",
         ("wheel",),
-        "volume knobs and keyboards' scroll nodes: Microsoft Wireless Desktop (045e:0745)",
+        "a rotary encoder on two pins, set up as a wheel",
         pointer=False,
     ),
     Rule(

@@ -70,9 +70,9 @@ def fd_fields(fd: int) -> dict[str, Any]:
     try:
         _ioctl_read(fd, 0x01, 4)
     except OSError as error:
-        if error.errno == errno.ENODEV:  # it was one, and is unplugged
-            raise
-        raise NotAnInputDeviceError("not an evdev node") from None
+        if error.errno in (errno.ENOTTY, errno.EINVAL):
+            raise NotAnInputDeviceError("not an evdev node") from None
+        raise
     fields: dict[str, Any] = {
         name: _ioctl_bits(fd, 0x20 + kind, bitmap.WIDTHS[name]) for name, kind in _TYPES.items()
     }

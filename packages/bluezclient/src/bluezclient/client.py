@@ -11,8 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +27,7 @@ from typing import Any
 from dbus_fast import Message, MessageType
 from dbus_fast.unpack import unpack_variants
 
+from bluezclient import mgmt
 from bluezclient.address import Address
 from bluezclient.bus import (
     BLUEZ,
@@ -120,6 +128,7 @@ class Client:
         call_deadline: float = 10.0,
         keep_connectable: bool = True,
         storage_root: Path | None = None,
+        kernel_reasons: bool = True,
         connect: Connector | None = None,
     ) -> AsyncIterator[Client]:
         """A running client; never fails for want of a bus or of bluetoothd, see `state`.
@@ -129,20 +138,39 @@ class Client:
         decided: `state.availability` is then anything but CONNECTING. `keep_connectable`: hold
         `Connectable=true` on every powered adapter, so bonded devices can come back (it is false
         again after any client's `Discoverable=false`; BlueZ `src/adapter.c`). `storage_root`
-        (usually /var/lib/bluetooth): lets a vanished device be told from a removed bond. `connect`:
-        makes the bus connections instead of `bus_address`; for tests.
+        (usually /var/lib/bluetooth): lets a vanished device be told from a removed bond.
+        `kernel_reasons`: also listen to the kernel for why links end, which BlueZ before 5.83 does
+        not tell; without the right to do so this is left out. `connect`: makes the bus connections
+        instead of `bus_address`; for tests.
         """
         links = LinkTracker(_directory_check(storage_root))
         connector = connect or system_bus(bus_address, call_deadline)
         client = cls(connector, call_deadline, keep_connectable, links)
         supervisor = asyncio.create_task(client._supervise(), name="bluezclient")
         try:
-            await client._decided.wait()
-            yield client
+            with client._kernel_reasons() if kernel_reasons else nullcontext():
+                await client._decided.wait()
+                yield client
         finally:
             supervisor.cancel()
             await asyncio.wait({supervisor})
             await client._shut()
+
+    @contextmanager
+    def _kernel_reasons(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(mgmt.following(self._link_ended))
+            except BluezError as error:
+                log.debug("no reasons from the kernel: %s", error)
+            yield
+
+    def _link_ended(self, end: mgmt.LinkEnd) -> None:
+        name = f"hci{end.index}"
+        for adapter in self._state.adapters.values():
+            if adapter.path.endswith("/" + name):
+                self._links.wire((adapter.address, end.device), end.wire, self._now())
+                self._publish()
 
     # -- the picture ---------------------------------------------------------------------------
 

@@ -1,0 +1,87 @@
+"""What the command prints, in one place: a table on a terminal, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bluezclient.address import Address
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it: addresses as text, sets sorted, frozen values as objects."""
+    if isinstance(value, Address):
+        return value.colons
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(held) for key, held in value.items()}
+    if isinstance(value, frozenset | set):
+        return sorted(plain(item) for item in value)
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+@dataclass(slots=True)
+class Output:
+    """Where results go; `json` chooses programs over people."""
+
+    json: bool
+    console: Console = field(default_factory=lambda: Console(soft_wrap=True))
+
+    def document(self, value: object) -> None:
+        """One JSON line."""
+        sys.stdout.write(json.dumps(plain(value)) + "\n")
+        sys.stdout.flush()
+
+    def rows(
+        self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], data: object
+    ) -> None:
+        """A table of `rows`, or `data` as JSON."""
+        if self.json:
+            self.document(data)
+        else:
+            self.console.print(table(title, columns, rows))
+
+    def say(self, text: str, **data: object) -> None:
+        """A sentence, or `data` as a JSON line."""
+        if self.json:
+            self.document(data)
+        else:
+            self.console.print(text, markup=False, highlight=False)
+
+    def error(self, reason: str, error: Exception) -> None:
+        """One line on stderr: the reason, the text, and the D-Bus name if there is one."""
+        name = getattr(error, "name", "")
+        if self.json:
+            sys.stderr.write(json.dumps({"error": reason, "text": str(error), "name": name}) + "\n")
+        else:
+            origin = f" ({name})" if name else ""
+            sys.stderr.write(f"bluezclient: {reason}: {error}{origin}\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table whose cells are plain text: names from the air are never read as markup."""
+    made = Table(title=title, title_justify="left", header_style="bold")
+    for column in columns:
+        made.add_column(column)
+    for row in rows:
+        made.add_row(*(printable(cell) for cell in row))
+    return made
+
+
+def printable(text: str) -> str:
+    """Text with control characters replaced and markup defused: a device chooses its own name."""
+    shown = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+    return shown.replace("[", r"\[")

@@ -7,10 +7,15 @@ import asyncio
 import logging
 import signal
 import sys
+from pathlib import Path
 
+from . import codes
 from .checks import InvalidValueError
 from .daemon import AlreadyServedError, Daemon
+from .discovery import Discovery, RealNode
 from .engine import Engine
+from .model import Axis, NodeWish, PeripheralWish, Snapshot, Wish, largest
+from .source import snapshot_of
 
 DEFAULT_PREFIX = "uinputrelay"
 

@@ -30,8 +30,8 @@ class Client:
                 ...  # None while the relay cannot be reached
 
     The newest wish is sent on every connection. Iterating yields the newest state whenever it
-    changed, skipping those a slow caller missed, and raises SupersededError once a newer client
-    took over. ``refusal`` is the last error the relay answered, None when it took the last wish.
+    changed or a wish was refused, skipping those a slow caller missed, and raises SupersededError
+    once a newer client took over. ``refusal`` is the relay's last error, None once it told a state.
     """
 
     def __init__(self, path: str) -> None:
@@ -124,10 +124,10 @@ class Client:
                 self._told(answer)
                 continue
             self.refusal = answer
+            self._news.set()
             _log.warning("the relay at %s refused: %s", self.path, answer)
             if answer.name == wire.SUPERSEDED:
                 self._superseded = True
-                self._news.set()
                 return
 
 

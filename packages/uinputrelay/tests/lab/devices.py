@@ -131,8 +131,18 @@ class Bench:
     """An engine driven step by step from the test's own thread."""
 
     def __init__(self, belongs: Callable[[PeripheralWish, RealNode], bool] = by_phys) -> None:
-        self.engine = Engine(phys_prefix="lab.test", belongs=belongs)
+        self._belongs = belongs
+        self.engine = self._start()
         self.wish = Wish()
+
+    def _start(self) -> Engine:
+        return Engine(phys_prefix="lab.test", belongs=self._belongs)
+
+    def restart(self, before: Callable[[], object] = lambda: None) -> None:
+        """What a new process of the relay is: nothing remembered, every mirror gone."""
+        self.engine.close()
+        before()
+        self.engine = self._start()
 
     def apply(self, *peripherals: PeripheralWish, held: Iterable[Held] = ()) -> Observed:
         self.wish = Wish(peripherals, tuple(held))
@@ -146,6 +156,17 @@ class Bench:
                 raise AssertionError(f"never came: {what or true}; it is {observed}")
             self.engine.step(0.05)
         return observed
+
+    def collect(self, reader: Reader, true: Callable[[list[Event]], bool]) -> list[Event]:
+        """Step until what the reader got is as said, and return it."""
+        end = time.monotonic() + PATIENCE
+        seen = reader.events()
+        while not true(seen):
+            if time.monotonic() > end:
+                raise AssertionError(f"never came; it is {seen}")
+            self.engine.step(0.05)
+            seen += reader.events()
+        return seen
 
     def pump(self) -> None:
         """Step until nothing is left to do at once."""

@@ -154,7 +154,9 @@ def slots(fd: int, code: int, count: int) -> tuple[int, ...]:
 
 def snapshot(fd: int) -> Snapshot:
     """Read everything a mirror is made of. Consumes no event."""
-    bus, vendor, product, version = _ID.unpack(_ask(fd, 0x02, _ID.size, "EVIOCGID"))
+    ids = bytearray(_ID.size)
+    control(fd, EVIOCGID, ids, "EVIOCGID")
+    bus, vendor, product, version = _ID.unpack(ids)
     types = {}
     for kind in bits(fd, _GBIT, codes.EV_CNT, "EVIOCGBIT(0)"):
         asked = kind in codes.CODE_COUNTS and kind not in (codes.EV_SYN, codes.EV_REP)

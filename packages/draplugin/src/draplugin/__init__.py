@@ -33,6 +33,7 @@ from .model import (
     Toleration,
 )
 from .plugin import Plugin, Registration
+from .site import Site, terminated
 from .slices import Drop, Publication, SlicePublisher
 from .wire import DeviceHealth
 
@@ -63,10 +64,12 @@ __all__ = [
     "Refused",
     "Registration",
     "Semver",
+    "Site",
     "SlicePublisher",
     "Taint",
     "Toleration",
     "cdi",
     "kube",
     "parameters",
+    "terminated",
 ]

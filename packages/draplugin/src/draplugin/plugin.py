@@ -25,6 +25,7 @@ from .kube import RESOURCECLAIMS, Api
 from .metrics import NoRecorder, Recorder
 from .model import Claim, ClaimRef, Handler
 from .orphans import OrphanCollector
+from .site import PLUGINS, REGISTRY, Site
 from .sockets import check_driver_name, socket_names, sweep
 from .wire import (
     DRA_SERVICES,
@@ -36,8 +37,6 @@ from .wire import (
 )
 
 _log = logging.getLogger(__name__)
-PLUGINS = Path("/var/lib/kubelet/plugins")
-REGISTRY = Path("/var/lib/kubelet/plugins_registry")
 EVENT_EVERY = 300.0
 
 
@@ -97,6 +96,31 @@ class Plugin:
         self._servers: tuple[SocketServer, SocketServer] | None = None
         self._handler = handler
         self._claims = self._new_claims()
+
+    @classmethod
+    def at(
+        cls,
+        site: Site,
+        driver: str,
+        handler: Handler,
+        store: cdi.Store,
+        *,
+        recorder: Recorder | None = None,
+        events: bool = True,
+    ) -> Plugin:
+        """The plugin of a driver that runs at `site`."""
+        return cls(
+            driver,
+            site.node,
+            handler,
+            site.api,
+            cdi=store,
+            plugins_dir=site.plugins_dir,
+            registry_dir=site.registry_dir,
+            pod_uid=site.pod_uid,
+            recorder=recorder,
+            events=events,
+        )
 
     @property
     def registration(self) -> Registration:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
 from draplugin.kube import NODES, RESOURCESLICES, Api
 
 _numbers = itertools.count(1)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from draplugin import Device, Semver, SlicePublisher, Taint
 from draplugin.kube import RESOURCESLICES, Api, NotFound, Object
 
@@ -21,7 +20,7 @@ async def slices_of(client: Api, driver: str) -> list[Object]:
 async def until(what: Callable[[], Any], seconds: float = 10.0) -> Any:
     """The first true value of an async question, asked until the deadline."""
     async with asyncio.timeout(seconds):
-        while not (value := await what()):
+        while not (value := await what()):  # noqa: ASYNC110 - the server cannot wake us
             await asyncio.sleep(0.02)
     return value
 

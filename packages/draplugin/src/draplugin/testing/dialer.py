@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,7 @@ class Dialer:
         )
         return {uid: entry.error for uid, entry in reply.claims.items()}
 
-    async def watch_health(self, service: str) -> AsyncIterator[list[DeviceHealth]]:
+    async def watch_health(self, service: str) -> AsyncGenerator[list[DeviceHealth], None]:
         """NodeWatchResources until the plugin ends the stream."""
         call = self._channel.unary_stream(
             f"/{service}/NodeWatchResources",

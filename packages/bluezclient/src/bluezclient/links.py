@@ -29,6 +29,8 @@ from bluezclient.reasons import (
 Key = tuple[Address, Address]
 
 REQUEST_WINDOW = 5.0
+# A connected HID device is unplugged and waited for before its object goes.
+REMOVAL_WINDOW = 30.0
 BURST_WINDOW = 2.0
 # On unplug and at a clean stop the devices' removals precede the adapter's (BlueZ 5.66, measured).
 REMOVAL_JUDGEMENT = 2.0
@@ -48,7 +50,7 @@ class _Record:
     was_bonded: bool = False
     vanished: float | None = None
     requested: float = float("-inf")
-    removal_asked: bool = False
+    removal_asked: float = float("-inf")
     auth_failures: int = 0
     sessions: deque[Session] = field(default_factory=lambda: deque(maxlen=16))
 
@@ -76,7 +78,7 @@ class LinkTracker:
         """We are about to ask bluetoothd to remove this device."""
         if key in self._records:
             self._records[key].requested = now
-            self._records[key].removal_asked = True
+            self._records[key].removal_asked = now
 
     def wire(self, key: Key, wire: Wire, now: float) -> None:
         """A reason was reported for this device, before or shortly after its link went down."""
@@ -149,7 +151,7 @@ class LinkTracker:
         record.device = device
         record.vanished = None
         if device.bonded:
-            record.was_bonded, record.removal_asked = True, False
+            record.was_bonded = True
         removed = record.evidence.bond_removed or (record.was_bonded and not device.paired)
         record.evidence = replace(record.evidence, bond_removed=removed and not device.bonded)
         if device.connected and not was_connected:
@@ -203,13 +205,14 @@ class LinkTracker:
                 self._end(key, record, now)
             if record.evidence.bond_removed:
                 continue
-            if record.removal_asked:
+            if now - record.removal_asked <= REMOVAL_WINDOW:
                 self._bond_gone(record)
             elif record.vanished is None:
                 record.vanished = now
 
     def _bond_gone(self, record: _Record) -> None:
-        record.vanished, record.removal_asked, record.was_bonded = None, False, False
+        record.vanished, record.was_bonded = None, False
+        record.removal_asked = float("-inf")
         record.evidence = replace(record.evidence, bond_removed=True)
 
     def _fates(self, adapters: Iterable[Adapter], now: float) -> None:

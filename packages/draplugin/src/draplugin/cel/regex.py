@@ -1,0 +1,41 @@
+"""Regular expressions as Kubernetes runs them: RE2, in linear time.
+
+Python's own `re` is no stand-in: it accepts what RE2 refuses (look-around, back-references) and can
+be made to run for ever by a selector somebody else wrote. So these functions need google-re2,
+which `pip install draplugin[cel]` brings; without it they are an error that says so.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from .errors import EvaluationError
+
+try:
+    import re2
+except ImportError:  # pragma: no cover - the tests run with the extra
+    re2 = None
+
+
+class PatternError(EvaluationError):
+    """The pattern is not one that RE2 accepts."""
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Any:
+    """The compiled pattern; raises `PatternError`, or `EvaluationError` without google-re2."""
+    if re2 is None:
+        raise EvaluationError("matches(), find() and findAll() need: pip install draplugin[cel]")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise PatternError(f"{pattern!r} is no regular expression of RE2: {error}") from None
+
+
+def find_all(text: str, pattern: str, limit: int = -1) -> tuple[str, ...]:
+    """What the pattern matches in the text, at most `limit` of them where that is not negative."""
+    found = tuple(match.group() for match in compiled(pattern).finditer(text))
+    return found if limit < 0 else found[:limit]

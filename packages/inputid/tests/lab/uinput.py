@@ -109,6 +109,10 @@ class Device:
         packed = struct.pack("H2x6i", code, 0, low, high, 0, 0, resolution)
         fcntl.ioctl(self._fd, UI_ABS_SETUP, packed)
 
+    def fileno(self) -> int:
+        """The descriptor that events are written to."""
+        return self._fd
+
     def close(self) -> None:
         """Unregister the device."""
         os.close(self._fd)

@@ -28,7 +28,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "operator": ("inputid", "bluezclient", "uinputrelay", "draplugin"),
 }
 # What a package's tests use beyond what the package installs.
-EXTRAS: dict[str, str] = {"draplugin": "[metrics]"}
+EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics]"}
 UNIT = "not lab and not api and not cluster"
 
 

@@ -119,14 +119,14 @@ class Node:
             self._start(self.pump, self.real)
         else:
             self.pump.narrow(self.aim.kinds)
-            self.source.set_axes(self.aim.axes)
+            self.source.set_axes(self.aim.axes, self.pump.pass_on)
         self._show_flats(self.mirror)
         self.error = ""
 
     def _start(self, pump: Pump, real: RealNode) -> None:
         source = Source(real.path, real.identity, self.snapshot)
         self.source = source
-        source.set_axes(self.aim.axes)
+        source.set_axes(self.aim.axes, source.discard)
         if self._press_owed:
             self._press_owed = False
             pump.press(codes.KEY_UNKNOWN)
@@ -135,7 +135,7 @@ class Node:
     def _give_back(self) -> None:
         """Stop reading, leaving the real node's axes as the device first reported them."""
         if self.source is not None:
-            self.source.set_axes({})
+            self.source.set_axes({}, self.source.discard)
             self._close_source()
 
     def _close_source(self) -> None:

@@ -71,10 +71,14 @@ class Pump:
         self._kinds = kinds
         self._settle(forward=True)
 
-    def settle(self) -> None:
-        """Make the mirror equal to the device once more."""
-        if self._source is not None:
-            self._settle(forward=True)
+    def pass_on(self) -> bytes:
+        """Move everything queued at once, and return it."""
+        if self._source is None:
+            return b""
+        taken: list[bytes] = []
+        if not self._drain(self._source.fd, forward=True, taken=taken):
+            self._settle(forward=False)
+        return b"".join(taken)
 
     def press(self, code: int) -> None:
         """Press and release one key on the mirror, each in a frame of its own."""
@@ -125,12 +129,16 @@ class Pump:
 
     def _recover(self, before: bytes) -> None:
         """Pass on what came whole before a loss, then make the mirror equal to the device."""
+        self._pass_whole(before)
+        self.losses += 1
+        self._settle(forward=False)
+
+    def _pass_whole(self, before: bytes) -> None:
+        """Write the whole frames before a loss; the beginning of one that was lost is dropped."""
         whole = self._tail + before
         self._tail = b""
         if end := last_report(whole):
             self._write(whole[:end])
-        self.losses += 1
-        self._settle(forward=False)
 
     def _settle(self, *, forward: bool) -> None:
         """Read the device's state at a moment when nothing is queued, and emit the difference.
@@ -150,16 +158,18 @@ class Pump:
         now = self._mirror.state()
         self._emit(now, narrowed(wanted, at_rest(now, self._rests), self._kinds))
 
-    def _drain(self, fd: int, *, forward: bool) -> bool:
+    def _drain(self, fd: int, *, forward: bool, taken: list[bytes] | None = None) -> bool:
         """Empty the queue. Returns False once an event was lost: nothing after it is passed on."""
         while (data := _read(fd)) is not None:
             self.wakeups += 1
-            if lost_at(data) >= 0:
-                self.losses += forward
+            if taken is not None:
+                taken.append(data)
+            if forward and (at := lost_at(data)) >= 0:
+                self._pass_whole(data[:at])
+                self.losses += 1
                 forward = False
-            if forward:
+            elif forward:
                 self._write_whole_frames(self._tail + data)
-        self._tail = b""
         return forward
 
     def _emit(self, now: State, wanted: State) -> None:

@@ -7,13 +7,16 @@ a path may name another device by the time it is opened.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from . import codes, kernel
 from .mirror import _slot_codes, read_state
 from .model import Axis, Snapshot
 from .state import State
+
+_ROUNDS = 8  # times a value that keeps moving is set right; its next report does so anyway
 
 
 class NotThatDeviceError(Exception):
@@ -78,11 +81,12 @@ class Source:
         """Ask the kernel what the device holds down now."""
         return read_state(self.fd, self._plain, *self._slots)
 
-    def set_axes(self, wished: Mapping[int, Axis]) -> None:
+    def set_axes(self, wished: Mapping[int, Axis], take: Callable[[], bytes]) -> None:
         """Give every axis its wished fuzz and flat, or back what the device first reported.
 
-        EVIOCSABS writes the value too, so it is called only where something changes, with the value
-        read just before.
+        ``take`` empties the node's queue and returns what was in it. EVIOCSABS writes the value as
+        well, so it is called only where something changes, and a value that moved meanwhile is set
+        right: the kernel would drop the device's next report if it equalled the stale one.
         """
         for code, first in self._shot.absinfo.items():
             if code == codes.ABS_MT_SLOT:
@@ -93,7 +97,30 @@ class Source:
             now = kernel.absinfo(self.fd, code)
             if (now.fuzz, now.flat) != (fuzz, flat):
                 kernel.set_absinfo(self.fd, code, now._replace(fuzz=fuzz, flat=flat))
+                self._keep_value(code, take)
+
+    def _keep_value(self, code: int, take: Callable[[], bytes]) -> None:
+        for _ in range(_ROUNDS):
+            last = last_value(take(), code)
+            now = kernel.absinfo(self.fd, code)
+            if last is None or last == now.value:
+                return
+            kernel.set_absinfo(self.fd, code, now._replace(value=last))
+
+    def discard(self) -> bytes:
+        """Empty the queue; whoever starts reading asks for the state anyway."""
+        data = b""
+        with suppress(BlockingIOError):
+            while True:
+                data += os.read(self.fd, kernel.BATCH * kernel.EVENT_SIZE)
+        return data
 
     def close(self) -> None:
         """Close it; the real node lives on."""
         os.close(self.fd)
+
+
+def last_value(data: bytes, code: int) -> int | None:
+    """Return the last value of an axis in raw events, None without one."""
+    values = [value for kind, c, value in kernel.decode(data) if (kind, c) == (codes.EV_ABS, code)]
+    return values[-1] if values else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from uinputrelay import Axis, largest
 
@@ -104,3 +106,28 @@ def test_readers_of_the_mirror_see_the_wished_flat_and_no_fuzz(
     assert read(node.path or "").absinfo(RX) == gamepad().absinfo[RX]._replace(fuzz=0, flat=8)
     bench.apply(wish(gamepad()))
     assert read(node.path or "").absinfo(RX) == gamepad().absinfo[RX]
+
+
+def test_an_axis_that_moves_while_it_is_set_keeps_its_true_value(
+    bench: Bench, plug: Plug, read: Read
+) -> None:
+    """EVIOCSABS writes a value read before: a report in between must not be undone by it."""
+    source = plug(gamepad())
+    bench.apply(wish(gamepad()))
+    (node,) = bench.connected()
+    reader = read(node.path or "")
+    for turn in range(40):
+        reports = [(turn * 7 + n) % 256 for n in range(20)]
+        moving = threading.Thread(target=_report, args=(source, reports))
+        moving.start()
+        bench.apply(wish(gamepad(), axes={RX: Axis(flat=turn % 2 + 1)}))
+        moving.join()
+        bench.pump()
+        reader.events()
+        assert source.absinfo(RX).value == reports[-1]
+        assert reader.state()[1][RX] == reports[-1]
+
+
+def _report(source: Source, values: list[int]) -> None:
+    for value in values:
+        source.frame(at(RX, value))

@@ -25,9 +25,11 @@ JOYSTICK_EDGES = (
 JOYSTICK_MISSES = (0x21F, 0x224, 0x2BF, 0x2E8)
 MOUSE_EDGES = (0x10F, 0x110, 0x111, 0x11E, 0x11F)
 TOOLS = (0x140, 0x144, 0x145, 0x146, 0x14A, 0x14B, 0x14C)
+# What touches: nothing, a finger, a screen, a pen.
+TOOL_SETS = ((), (), (), (0x145,), (0x145, 0x14A), (0x14A,), (0x140, 0x14A), (0x14B,))
 PAD_BUTTONS = (0x100, 0x101, 0x102)
 # Pads of the older rule: a button and a stylus together.
-STYLUS_PADS = ((), (), (), (0x100, 0x14B), (0x100, 0x101, 0x14B))
+STYLUS_PADS = ((), (), (), (), (), (), (0x100, 0x14B), (0x100, 0x101, 0x14B))
 KEY_EDGES = (0, 1, 31, 32, 63, 64, 0xFF, 0x15F, 0x160, 0x21F, 0x22F, 0x230, 0x2BF, 0x2FF)
 WELL_KNOWN = (29, 58, 69, 110, 113, 140, 144, 155, 164, 224)
 AXIS_EDGES = (3, 4, 5, 0x10, 0x16, 0x17, 0x18, 0x19, 0x28)
@@ -65,7 +67,8 @@ def _keys(rng: Random) -> list[int]:
         *_some(rng, JOYSTICK_EDGES, (0, 0, 1, 1, 2, 3)),
         *_some(rng, JOYSTICK_MISSES, (0, 0, 0, 1)),
         *_some(rng, MOUSE_EDGES, (0, 0, 1, 2)),
-        *_each(rng, TOOLS, rng.choice((0, 0.1, 0.3))),
+        *rng.choice(TOOL_SETS),
+        *_each(rng, TOOLS, rng.choice((0, 0, 0.2))),
         *_each(rng, PAD_BUTTONS, rng.choice((0, 0.4, 0.9))),
         *rng.choice(STYLUS_PADS),
         *(_typing(rng) if rng.random() < 0.6 else []),

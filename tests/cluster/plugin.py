@@ -9,32 +9,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from lab.hooks import GuestPreparation
 
-from cluster import build, controlplane, images, node
+from cluster import build, images, node
 from cluster.api import Api
-from cluster.controlplane import ControlPlane
 from cluster.kubectl import Kubectl
 from cluster.node import Folders, Node
+
+if TYPE_CHECKING:
+    from cluster.controlplane import ControlPlane
 
 # A session's first test waits for its control plane or node.
 _TIMEOUT = 300
 _NODE_NAME = "lab"
 _POLL = 0.05
 _ACCOUNT_TIMEOUT = 60.0
-_RUNNING = pytest.StashKey[ControlPlane]()
-
-
-@dataclass(frozen=True)
-class Guest:
-    """What a machine needs to become a node: variables, and folders by their place inside."""
-
-    environment: dict[str, str]
-    folders: dict[str, Path]
+_RUNNING = pytest.StashKey["ControlPlane"]()
 
 
 def in_guest() -> bool:
@@ -42,7 +37,7 @@ def in_guest() -> bool:
     return os.environ.get("LAB_GUEST") == "1"
 
 
-def guest(control_plane: ControlPlane, tree: Path, results: str) -> Guest:
+def guest(control_plane: ControlPlane, tree: Path, results: str) -> GuestPreparation:
     """Prepare credentials, programs and images for a machine whose root is ``tree``.
 
     The folders are for reading; the node's logs go to ``results``, a folder in the machine.
@@ -53,11 +48,24 @@ def guest(control_plane: ControlPlane, tree: Path, results: str) -> Guest:
         node.BINARIES: control_plane.binaries,
         node.IMAGES: images.build(tree),
     }
-    return Guest({"CLUSTER_LOGS": f"{results}/node"}, folders)
+    return GuestPreparation({"CLUSTER_LOGS": f"{results}/node"}, folders)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_lab_prepare(
+    config: pytest.Config, items: Sequence[pytest.Item], tree: Path, results: str
+) -> GuestPreparation | None:
+    """Host: make the lab's machine ready to be a node, if a test wants it to be one."""
+    if not any(item.get_closest_marker("cluster") for item in items):
+        return None
+    return guest(running(config), tree, results)
 
 
 def running(config: pytest.Config) -> ControlPlane:
     """The run's one control plane, started on first use and stopped with the run."""
+    # Not at the top: a guest would spend seconds on importing cryptography.
+    from cluster import controlplane
+
     if _RUNNING not in config.stash:
         config.stash[_RUNNING] = controlplane.start()
         config.add_cleanup(config.stash[_RUNNING].stop)

@@ -7,6 +7,7 @@ mirror open and returns exact event lists.
 from __future__ import annotations
 
 import os
+import select
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -224,3 +225,15 @@ def moved(code: int, value: int) -> Event:
 
 Plug = Callable[..., Source]
 Read = Callable[[str], Reader]
+
+
+def await_events(reader: Reader, count: int) -> list[Event]:
+    """Wait until a reader got so many events from a relay of another process."""
+    poll = select.poll()
+    poll.register(reader.fd, select.POLLIN)
+    seen = reader.events()
+    while len(seen) < count:
+        if not poll.poll(PATIENCE * 1000):
+            raise AssertionError(f"never came; it is {seen}")
+        seen += reader.events()
+    return seen

@@ -7,7 +7,7 @@ import threading
 import pytest
 from uinputrelay import Axis, largest
 
-from .devices import BTN_SOUTH, SYN, Bench, Plug, Read, at, gamepad, keyed, wish
+from .devices import BTN_SOUTH, SYN, Bench, Plug, Read, Source, at, gamepad, keyed, wish
 
 pytestmark = pytest.mark.lab
 RX = 3

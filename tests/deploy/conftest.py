@@ -6,17 +6,20 @@ purpose, and taking the CRDs away at the end would take their objects too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from cluster import controlplane
 from cluster.controlplane import ControlPlane
 
 from deploy.manifests import BASE
-from deploy.server import Server
+from deploy.server import DRY, Server
 
 # Off by default since 1.34, but any cluster may serve them, and a policy has to hold there too.
 VERSIONS = ("v1", "v1beta2", "v1beta1")
+ACCOUNT = "system:serviceaccount:bluetooth-system:bluetooth-operator"
+_TRIES = 2000
 
 
 @pytest.fixture(scope="package")
@@ -41,5 +44,33 @@ def deployed(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="package")
 def server(deployed: ControlPlane) -> Server:
-    """The admin's calls to the cluster with the base in it."""
-    return Server(deployed.kubeconfig)
+    """The admin's calls to the cluster, once both policies are in force."""
+    calls = Server(deployed.kubeconfig)
+    broken = {"config": [{"opaque": {"driver": "bluetooth.liken.sh", "parameters": {"a": 1}}}]}
+    _until_denied(calls, "deviceclasses", "DeviceClass", broken)
+    pool = {"name": "all", "generation": 1, "resourceSliceCount": 1}
+    foreign = {"driver": "bluetooth.liken.sh", "allNodes": True, "pool": pool}
+    _until_denied(calls, "resourceslices", "ResourceSlice", foreign, {"Impersonate-User": ACCOUNT})
+    return calls
+
+
+def _until_denied(
+    server: Server,
+    plural: str,
+    kind: str,
+    spec: Mapping[str, Any],
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """The server reads its policies through a watch: a new one takes effect a moment later."""
+    body = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "probe"},
+        "spec": spec,
+    }
+    path, said = f"/apis/resource.k8s.io/v1/{plural}{DRY}", None
+    for _ in range(_TRIES):
+        said = server.call("POST", path, body, headers).refusal
+        if "ValidatingAdmissionPolicy" in str(said):
+            return
+    pytest.fail(f"no policy denied a broken {kind}: {said}")

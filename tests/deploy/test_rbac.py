@@ -8,124 +8,166 @@ import pytest
 from cluster.controlplane import ControlPlane
 from cluster.kubectl import KubectlError
 
+from deploy.server import Server
+
 pytestmark = pytest.mark.api
 
 OPERATOR = "system:serviceaccount:bluetooth-system:bluetooth-operator"
 RELAY = "system:serviceaccount:bluetooth-system:uinputrelay"
-HOME = "bluetooth-system"
+ANYBODY = "system:serviceaccount:bluetooth-system:default"
+HOME, EVERYWHERE = "bluetooth-system", ""
 DRA, OURS = "resource.k8s.io", "bluetooth.liken.sh"
+RBAC, ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
+# Verbs; group; resource, with its subresource; name, * for any; namespace.
+Row = tuple[str, str, str, str, str]
 
-def can(cluster: ControlPlane, who: str, verb: str, what: str, *more: str) -> bool:
-    """`kubectl auth can-i`, which ends with 1 where the answer is no."""
-    try:
-        said = cluster.kubectl("auth", "can-i", verb, what, f"--as={who}", *more)
-    except KubectlError as error:
-        if error.status != 1 or error.stderr.startswith("error:"):
-            raise
-        return False
-    return said.strip() == "yes"
-
-
-def words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-SLICES = f"resourceslices.{DRA}"
-CLAIMS = f"resourceclaims.{DRA}"
-
-# verbs, resource, further arguments
-ALLOWED: list[tuple[str, str, str]] = [
-    ("get list watch create update patch delete", SLICES, ""),
-    ("get", CLAIMS, "-A"),
-    ("update patch", CLAIMS, "--subresource=status -A"),
-    ("associated-node:update associated-node:patch", f"{CLAIMS}/{OURS}", "--subresource=driver"),
-    ("get", f"deviceclasses.{DRA}", ""),
-    ("get", "nodes", ""),
-    ("get list watch create update patch", f"adapters.{OURS}", ""),
-    ("get list watch create update patch", f"peripherals.{OURS}", ""),
-    ("get list watch update patch delete", f"pairingrequests.{OURS}", "-A"),
-    ("get update patch", f"adapters.{OURS}", "--subresource=status"),
-    ("get update patch", f"peripherals.{OURS}", "--subresource=status"),
-    ("get update patch", f"pairingrequests.{OURS}", "--subresource=status -A"),
-    ("update", f"adapters.{OURS}", "--subresource=finalizers"),
-    ("update", f"peripherals.{OURS}", "--subresource=finalizers"),
-    ("get list watch create update patch delete", "secrets", f"-n {HOME}"),
-    ("create", "leases.coordination.k8s.io", f"-n {HOME}"),
-    ("get update patch", "leases.coordination.k8s.io/bluetooth-operator-unheld", f"-n {HOME}"),
-    ("get create patch", "events.events.k8s.io", "-A"),
+ALLOWED: list[Row] = [
+    ("get list watch create update patch delete", DRA, "resourceslices", "*", EVERYWHERE),
+    ("get", DRA, "resourceclaims", "*", EVERYWHERE),
+    ("update patch", DRA, "resourceclaims/status", "*", EVERYWHERE),
+    (
+        "associated-node:update associated-node:patch",
+        DRA,
+        "resourceclaims/driver",
+        "bluetooth.liken.sh",
+        EVERYWHERE,
+    ),
+    ("get", DRA, "deviceclasses", "*", EVERYWHERE),
+    ("get", "", "nodes", "*", EVERYWHERE),
+    ("get list watch create update patch", OURS, "adapters", "*", EVERYWHERE),
+    ("get list watch create update patch", OURS, "peripherals", "*", EVERYWHERE),
+    ("get list watch update patch delete", OURS, "pairingrequests", "*", EVERYWHERE),
+    ("get update patch", OURS, "adapters/status", "*", EVERYWHERE),
+    ("get update patch", OURS, "peripherals/status", "*", EVERYWHERE),
+    ("get update patch", OURS, "pairingrequests/status", "*", EVERYWHERE),
+    ("update", OURS, "adapters/finalizers", "*", EVERYWHERE),
+    ("update", OURS, "peripherals/finalizers", "*", EVERYWHERE),
+    ("update", OURS, "pairingrequests/finalizers", "*", EVERYWHERE),
+    ("get list watch create update patch delete", "", "secrets", "*", HOME),
+    ("create", "coordination.k8s.io", "leases", "*", HOME),
+    ("get update patch", "coordination.k8s.io", "leases", "bluetooth-operator-unheld", HOME),
+    ("get create patch", "events.k8s.io", "events", "*", EVERYWHERE),
 ]
-DENIED: list[tuple[str, str, str]] = [
-    ("deletecollection", SLICES, ""),
-    ("list watch create update patch delete", CLAIMS, "-n default"),
-    ("associated-node:update", f"{CLAIMS}/liken.sh", "--subresource=driver"),
-    ("arbitrary-node:update arbitrary-node:patch", f"{CLAIMS}/{OURS}", "--subresource=driver"),
-    ("update", CLAIMS, "--subresource=binding -n default"),
-    ("list create update delete", f"deviceclasses.{DRA}", ""),
-    ("get list create", f"resourceclaimtemplates.{DRA}", "-n default"),
-    ("create", f"devicetaintrules.{DRA}", ""),
-    ("list update patch delete", "nodes", ""),
-    ("delete deletecollection", f"adapters.{OURS}", ""),
-    ("delete deletecollection", f"peripherals.{OURS}", ""),
-    ("create deletecollection", f"pairingrequests.{OURS}", "-n default"),
-    ("get list watch", "secrets", "-n default"),
-    ("get list watch", "secrets", "-n kube-system"),
-    ("list watch", "secrets", "-A"),
-    ("deletecollection", "secrets", f"-n {HOME}"),
-    ("get list watch", "configmaps", f"-n {HOME}"),
-    ("get list create delete", "pods", f"-n {HOME}"),
-    ("create", "pods", f"--subresource=exec -n {HOME}"),
-    ("create", "pods", "--subresource=eviction -n default"),
-    ("get update", "leases.coordination.k8s.io/another", f"-n {HOME}"),
-    ("list watch delete", "leases.coordination.k8s.io", f"-n {HOME}"),
-    ("create", "leases.coordination.k8s.io", "-n kube-system"),
-    ("create", "serviceaccounts", f"--subresource=token -n {HOME}"),
-    ("impersonate", "users", ""),
-    ("create escalate bind", "clusterroles.rbac.authorization.k8s.io", ""),
-    ("update", "daemonsets.apps", f"-n {HOME}"),
-    ("update", "validatingadmissionpolicies.admissionregistration.k8s.io", ""),
-    ("update", "customresourcedefinitions.apiextensions.k8s.io", ""),
-    ("delete list", "events.events.k8s.io", "-n default"),
+DENIED: list[Row] = [
+    ("deletecollection", DRA, "resourceslices", "*", EVERYWHERE),
+    ("list watch create update patch delete", DRA, "resourceclaims", "*", "default"),
+    ("associated-node:update", DRA, "resourceclaims/driver", "liken.sh", EVERYWHERE),
+    ("arbitrary-node:update", DRA, "resourceclaims/driver", "bluetooth.liken.sh", EVERYWHERE),
+    ("update patch", DRA, "resourceclaims/binding", "*", "default"),
+    ("list watch create update patch delete", DRA, "deviceclasses", "*", EVERYWHERE),
+    ("get list create", DRA, "resourceclaimtemplates", "*", "default"),
+    ("create update", DRA, "devicetaintrules", "*", EVERYWHERE),
+    ("list watch update patch delete", "", "nodes", "*", EVERYWHERE),
+    ("delete deletecollection", OURS, "adapters", "*", EVERYWHERE),
+    ("delete deletecollection", OURS, "peripherals", "*", EVERYWHERE),
+    ("create deletecollection", OURS, "pairingrequests", "*", "default"),
+    ("get list watch create update patch delete", "", "secrets", "*", "default"),
+    ("get list watch", "", "secrets", "*", "kube-system"),
+    ("get list watch", "", "secrets", "*", EVERYWHERE),
+    ("deletecollection", "", "secrets", "*", HOME),
+    ("get list watch", "", "configmaps", "*", HOME),
+    ("get list create delete", "", "pods", "*", HOME),
+    ("create", "", "pods/exec", "*", HOME),
+    ("create", "", "pods/eviction", "*", "default"),
+    ("get update patch", "coordination.k8s.io", "leases", "another", HOME),
+    ("list watch delete", "coordination.k8s.io", "leases", "*", HOME),
+    ("create get", "coordination.k8s.io", "leases", "*", "kube-system"),
+    ("create", "", "serviceaccounts/token", "*", HOME),
+    ("impersonate", "", "users", "*", EVERYWHERE),
+    ("create escalate bind", RBAC, "clusterroles", "*", EVERYWHERE),
+    ("create update", "apps", "daemonsets", "*", HOME),
+    ("update delete", ADMISSION, "validatingadmissionpolicies", "*", EVERYWHERE),
+    ("update delete", "apiextensions.k8s.io", "customresourcedefinitions", "*", EVERYWHERE),
+    ("list delete", "events.k8s.io", "events", "*", "default"),
 ]
 
 
-def _ids(table: list[tuple[str, str, str]]) -> list[str]:
-    return [" ".join(row).strip() for row in table]
+def can(server: Server, who: str, verb: str, row: Row) -> bool:
+    """What `kubectl auth can-i --as` asks: may the one this call is made as do that?"""
+    _, group, resource, name, namespace = row
+    kind, _, part = resource.partition("/")
+    attributes = {
+        "verb": verb,
+        "group": group,
+        "resource": kind,
+        "subresource": part,
+        "name": "" if name == "*" else name,
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = server.call("POST", REVIEWS, review, {"Impersonate-User": who})
+    assert answer.refusal is None
+    return bool(answer.body["status"]["allowed"])
 
 
-@pytest.mark.parametrize(("verbs", "what", "more"), ALLOWED, ids=_ids(ALLOWED))
-def test_the_operator_may(deployed: ControlPlane, verbs: str, what: str, more: str) -> None:
-    answers = {verb: can(deployed, OPERATOR, verb, what, *words(more)) for verb in words(verbs)}
-    assert [verb for verb, yes in answers.items() if not yes] == []
+def _id(row: Row) -> str:
+    verbs, _, resource, name, namespace = row
+    return f"{verbs} {resource} {name} in {namespace or 'every namespace'}"
 
 
-@pytest.mark.parametrize(("verbs", "what", "more"), DENIED, ids=_ids(DENIED))
-def test_the_operator_may_not(deployed: ControlPlane, verbs: str, what: str, more: str) -> None:
-    answers = {verb: can(deployed, OPERATOR, verb, what, *words(more)) for verb in words(verbs)}
-    assert [verb for verb, yes in answers.items() if yes] == []
+@pytest.mark.parametrize("row", ALLOWED, ids=_id)
+def test_the_operator_may(server: Server, row: Row) -> None:
+    assert [verb for verb in row[0].split() if not can(server, OPERATOR, verb, row)] == []
 
 
-def rights(cluster: ControlPlane, who: str, namespace: str) -> set[str]:
-    """`kubectl auth can-i --list`, one line each, blanks made single."""
+@pytest.mark.parametrize("row", DENIED, ids=_id)
+def test_the_operator_may_not(server: Server, row: Row) -> None:
+    assert [verb for verb in row[0].split() if can(server, OPERATOR, verb, row)] == []
+
+
+@pytest.mark.parametrize("row", ALLOWED, ids=_id)
+def test_the_relay_may_none_of_it(server: Server, row: Row) -> None:
+    assert [verb for verb in row[0].split() if can(server, RELAY, verb, row)] == []
+
+
+def rights(cluster: ControlPlane, who: str, namespace: str) -> dict[str, str]:
+    """`kubectl auth can-i --list`: the rest of each line by what it starts with."""
     text = cluster.kubectl("auth", "can-i", "--list", f"--as={who}", "-n", namespace)
-    return {re.sub(r"\s+", " ", line).strip() for line in text.splitlines()[1:]}
+    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in text.splitlines()[1:]]
+    return {first: rest[0] if rest else "" for first, *rest in lines}
+
+
+def test_the_tables_leave_no_right_out(deployed: ControlPlane) -> None:
+    """What the operator may beyond any account is what the first table says, and no more."""
+    common = rights(deployed, ANYBODY, HOME)
+    found = {line for line in rights(deployed, OPERATOR, HOME) if line not in common}
+    assert found == {f"{row[2]}.{row[1]}" if row[1] else row[2] for row in _as_kubectl_says()}
+
+
+def _as_kubectl_says() -> list[Row]:
+    """The first table with the group after the resource and before the subresource."""
+    rows = []
+    for verbs, group, resource, name, namespace in ALLOWED:
+        kind, slash, part = resource.partition("/")
+        said = f"{kind}.{group}{slash}{part}" if group else resource
+        rows.append((verbs, "", said, name, namespace))
+    return rows
 
 
 def test_the_relay_may_do_no_more_than_any_account(deployed: ControlPlane) -> None:
-    anybody = "system:serviceaccount:bluetooth-system:default"
-    assert rights(deployed, RELAY, HOME) == rights(deployed, anybody, HOME)
+    assert rights(deployed, RELAY, HOME) == rights(deployed, ANYBODY, HOME)
 
 
 def test_outside_its_namespace_the_operator_reads_no_secret_and_no_lease(
     deployed: ControlPlane,
 ) -> None:
-    elsewhere = rights(deployed, OPERATOR, "default")
-    home = rights(deployed, OPERATOR, HOME)
-    extra = {line.split()[0] for line in home - elsewhere}
-    assert extra == {"secrets", "leases.coordination.k8s.io"}
+    elsewhere, home = (rights(deployed, OPERATOR, name) for name in ("default", HOME))
+    assert set(home) - set(elsewhere) == {"secrets", "leases.coordination.k8s.io"}
 
 
-def test_no_right_is_a_wildcard(deployed: ControlPlane) -> None:
-    lines = rights(deployed, OPERATOR, HOME)
-    assert lines
-    assert [line for line in lines if "*." in line or line.endswith("[*]")] == []
+@pytest.mark.parametrize(("namespace", "answer"), [(HOME, "yes"), ("default", "no")])
+def test_kubectl_says_the_same(deployed: ControlPlane, namespace: str, answer: str) -> None:
+    question = ("auth", "can-i", "get", "secrets", f"--as={OPERATOR}", "-n", namespace)
+    if answer == "yes":
+        assert deployed.kubectl(*question).strip() == "yes"
+        return
+    # kubectl says no with its status.
+    with pytest.raises(KubectlError) as refused:
+        deployed.kubectl(*question)
+    assert refused.value.status == 1

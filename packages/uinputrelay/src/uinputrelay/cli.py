@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import codes
+from . import codes, privileges
 from .checks import InvalidValueError
 from .daemon import AlreadyServedError, Daemon
 from .discovery import Discovery, RealNode
@@ -158,7 +158,10 @@ def _run_until_stopped(engine: Engine, wish: Wish) -> None:
 
 def _serve(options: argparse.Namespace) -> int:
     engine = Engine(phys_prefix=options.phys_prefix)
-    asyncio.run(_until_stopped(Daemon(engine, options.socket, owner=options.owner)))
+    daemon = Daemon(engine, options.socket, owner=options.owner)
+    daemon.listen()
+    privileges.give_up()
+    asyncio.run(_until_stopped(daemon))
     return 0
 
 

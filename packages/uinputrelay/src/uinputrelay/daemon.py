@@ -52,10 +52,15 @@ class Daemon:
         self._connections: set[_Connection] = set()
         self._client: _Connection | None = None
         self._observed: Observed | None = None
+        self._listener: socket.socket | None = None
+
+    def listen(self) -> None:
+        """Take the socket before ``serve``, for a caller that gives up its rights in between."""
+        self._listener = listen(self._path, self._owner)
 
     async def serve(self, ready: asyncio.Event | None = None) -> None:
         """Serve until cancelled; the mirrors are closed at the end. Raises AlreadyServedError."""
-        listener = listen(self._path, self._owner)
+        listener = self._listener or listen(self._path, self._owner)
         self._loop = asyncio.get_running_loop()
         self._engine.watch(self._hand_over)
         thread = threading.Thread(target=self._engine.run, name="engine")

@@ -195,6 +195,18 @@ async def test_keys_flow_from_a_pairing_to_a_reader_through_the_process(
         assert relay.path.name not in os.listdir(relay.path.parent)  # noqa: PTH208
 
 
+async def test_the_process_holds_no_capability_and_still_makes_mirrors(relay: Relay) -> None:
+    async with Client(str(relay.path)) as client:
+        client.wish(TWO_PADS)
+        observed = await _state(client, _answers(TWO_PADS))
+    assert all(node.path for each in observed.peripherals for node in each.nodes)
+    status = (Path("/proc") / str(relay.process.pid) / "status").read_text()
+    said = dict(line.split(":\t", 1) for line in status.splitlines())
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(said[name], 16) == 0, name
+    assert said["NoNewPrivs"] == "1"
+
+
 async def test_garbage_harms_no_mirror(relay: Relay) -> None:
     async with Client(str(relay.path)) as client:
         client.wish(TWO_PADS)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import hypothesis
+
+# A machine that is busy is not a test that failed; what matters is which case fails.
+hypothesis.settings.register_profile("house", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("house")
+
 pytest_plugins: list[str] = ["lab.plugin", "cluster.plugin"]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from draplugin.kube import SECRETS
 
-from ..actions import Action, Apply
+from ..actions import Apply
 from ..bonds import secret_body
 from ..world import Controller, World, controllers
 from .devices import snapshots_of
 
 
-def secrets(world: World) -> Iterator[Action]:
+def secrets(world: World) -> Iterator[Apply]:
     """Write what is new of each bond; a poorer disk never overwrites a stored bond.
 
     Only files that were handed in as sealed are looked at, and only while bluetoothd says that the
@@ -27,7 +27,7 @@ def secrets(world: World) -> Iterator[Action]:
         yield from _store(world, controller)
 
 
-def _store(world: World, controller: Controller) -> Iterator[Action]:
+def _store(world: World, controller: Controller) -> Iterator[Apply]:
     stored = controller.stored
     files = world.files.get((controller.adapter, controller.address)) if controller.bonded else None
     if files is None and stored is None:

@@ -45,9 +45,13 @@ class Client:
         self._task: asyncio.Task[None] | None = None
 
     def wish(self, wish: Wish) -> None:
-        """Make this the wish; it is sent at once where there is a connection, and on each later."""
-        self._wish = wish
-        self._wished.set()
+        """Make this the wish: sent at once where there is a connection, and on each later one.
+
+        A wish equal to the last one is not sent again on the same connection.
+        """
+        if wish != self._wish:
+            self._wish = wish
+            self._wished.set()
 
     async def __aenter__(self) -> Client:
         self._task = asyncio.create_task(self._keep_connected())

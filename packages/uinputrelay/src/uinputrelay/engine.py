@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 
 UDEV_WAIT = 1.0  # s: a node udevd has not announced by then is used as it is
 TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's next life
-RETRY = 0.2  # s: a node that could not be opened; udev grants access some time after it appears
-MAKE_RETRY = 5.0  # s: a mirror that could not be made
+RETRY = 0.1  # s: a node that could not be opened; udev grants access some time after it appears
+LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
 BACKSTOP = 60.0  # s: everything is looked at again
 ATTEMPTS = 8  # plans of numbers, when others create devices at the same time
 PLACEHOLDER = Blueprint(b"uinputrelay placeholder", (0x06, 0, 0, 0), (), {}, {})
@@ -74,6 +74,7 @@ class Engine:
         self._told: Observed | None = None
         self._heard: Observed | None = None
         self._refresh = False
+        self._failures = 0
         self._inbox: list[Wish] = []
         self._running = True
         self._discovery = Discovery(f"{phys_prefix}/")
@@ -201,14 +202,15 @@ class Engine:
                 node.detach()
         self._list_wished()
         pairs = self._pair(found)
-        self._remove_unwished()
+        self._remove_unwished({key for key, _ in pairs})
         self._make_mirrors()
         self._aim()
         for key, real in pairs:
             self._attach(self._nodes[key], real)
         for node in self._nodes.values():
-            self._act(node)
+            node.act()
         self._sync_polls()
+        self._retry_failed()
         self._tell()
 
     def _list_wished(self) -> None:
@@ -263,17 +265,17 @@ class Engine:
             shot = self._shots[real.key] = snapshot_of(real.path, real.identity)
         except (OSError, NotThatDeviceError) as error:
             self._errors[peripheral.address] = f"{real.path}: {error}"
-            self._soon(RETRY)
             return None
         return shot
 
-    def _remove_unwished(self) -> None:
+    def _remove_unwished(self, present: set[Key]) -> None:
         """Close mirrors the wish no longer has; one just found waits for the wish to list it."""
         wished = {each.address: each for each in self._wish.peripherals}
         for key, node in list(self._nodes.items()):
             peripheral = wished.get(key.address)
             listed = peripheral is not None and key in dict(_named(peripheral))
-            found = peripheral is not None and (node.real is not None or not node.named)
+            here = key in present or node.real is not None
+            found = peripheral is not None and (here or not node.named)
             if not listed and not found:
                 node.close()
                 del self._nodes[key]
@@ -310,10 +312,12 @@ class Engine:
         self._armed = (self._armed | raised) & counters.keys()
         self._wakes = counters
 
-    def _act(self, node: Node) -> None:
-        node.act()
-        if node.error:
-            self._soon(RETRY if node.mirror else MAKE_RETRY)
+    def _retry_failed(self) -> None:
+        """Look again soon while something fails, and less and less often."""
+        failed = any(node.error for node in self._nodes.values()) or bool(self._errors)
+        self._failures = self._failures + 1 if failed else 0
+        if failed:
+            self._soon(min(RETRY * 2 ** min(self._failures, 10), LONGEST_RETRY))
 
     # Numbers
 

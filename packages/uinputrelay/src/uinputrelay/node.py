@@ -140,10 +140,16 @@ class Node:
 
     def _close_source(self) -> None:
         source, self.source = self.source, None
-        if source is not None:
-            source.close()
+        if source is None:
+            return
+        source.close()
+        try:
             if self.pump is not None:
                 self.pump.stop()
+        except OSError as error:
+            _log.warning(
+                "%s: the mirror cannot be asked for its state: %s", self.key.address, error
+            )
 
     def _show_flats(self, mirror: Mirror) -> None:
         flats = {
@@ -160,9 +166,7 @@ class Node:
         if text != self.error:
             _log.warning("%s: %s; it is tried again", self.key.address, text)
         self.error = text
-        source, self.source = self.source, None
-        if source is not None:
-            source.close()
+        self._close_source()
 
     def close(self) -> None:
         """Give the real node back and destroy the mirror."""

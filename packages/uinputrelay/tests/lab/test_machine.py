@@ -154,8 +154,8 @@ class Machine(RuleBasedStateMachine):
 @pytest.mark.timeout(600)
 def test_any_sequence_keeps_the_model() -> None:
     Machine.TestCase.settings = settings(
-        max_examples=12,
-        stateful_step_count=25,
+        max_examples=5,
+        stateful_step_count=20,
         deadline=None,
         print_blob=True,
         suppress_health_check=list(HealthCheck),

@@ -214,7 +214,8 @@ def test_the_pods_start_the_programs_that_are_there() -> None:
     assert operator["restore"]["command"] == ["bluetooth-operator", "restore"]
     assert operator["operator"]["command"] == ["bluetooth-operator", "run"]
     socket = "/run/bluetooth.liken.sh/relay.sock"
-    assert relay["relay"]["command"] == ["uinputrelay", "serve", "--socket", socket]
+    prefix = ["--phys-prefix", "bluetooth.liken.sh"]
+    assert relay["relay"]["command"] == ["uinputrelay", "serve", "--socket", socket, *prefix]
 
 
 def test_the_bus_is_where_claims_on_the_media_bus_look_for_it() -> None:

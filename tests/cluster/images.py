@@ -15,7 +15,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cluster import cache
@@ -45,7 +45,7 @@ class Image:
 
 
 def build(tree: Path) -> Path:
-    """The folder with an archive per image, made from an unpacked root of the lab.
+    """The folder with an archive of all images, made from an unpacked root of the lab.
 
     ``tree`` holds busybox-static and Python with evdev. Cached by what they are: the root's
     package list, its evdev, and the sources here.
@@ -56,12 +56,12 @@ def build(tree: Path) -> Path:
 
 
 def _make(tree: Path, folder: Path) -> None:
-    busybox = _busybox_files(tree)
-    links = _applets(tree)
-    write(Image(PAUSE, busybox, ["/bin/busybox", "sleep", "infinity"]), folder / "pause.tar")
-    write(Image(BUSYBOX, busybox, ["/bin/sh"], links), folder / "busybox.tar")
+    busybox = Image(BUSYBOX, _busybox_files(tree), ["/bin/sh"], _applets(tree))
+    pause = replace(busybox, name=PAUSE, command=["/bin/busybox", "sleep", "infinity"])
     with tempfile.TemporaryDirectory() as collected:
-        write(_reader(tree, Path(collected)), folder / "pad-reader.tar")
+        reader = _reader(tree, Path(collected))
+        # One archive: each start of ctr takes seconds in an emulated machine.
+        write([pause, busybox, reader], folder / "images.tar")
 
 
 def _busybox_files(tree: Path) -> dict[str, bytes | Path]:
@@ -115,8 +115,20 @@ def _collect(tree: Path, folder: Path) -> None:
     subprocess.run(command, env=environment, check=True)
 
 
-def write(image: Image, archive: Path) -> None:
-    """Write an image as an OCI archive that containerd imports under the image's name."""
+def write(images: Sequence[Image], archive: Path) -> None:
+    """Write images as one OCI archive that containerd imports under the images' names.
+
+    Images of the same files share their layer.
+    """
+    blobs: dict[str, bytes] = {}
+    entries = [_add(image, blobs) for image in images]
+    index = _json({"schemaVersion": 2, "manifests": entries})
+    layout = {"oci-layout": _json({"imageLayoutVersion": "1.0.0"}), "index.json": index}
+    archive.write_bytes(_tar(layout | blobs, {}))
+
+
+def _add(image: Image, blobs: dict[str, bytes]) -> dict[str, object]:
+    """Put an image's blobs among the others; its entry in the index."""
     layer = _layer(image)
     config = _json(_config(image, _digest(layer)))
     manifest = _json(
@@ -127,12 +139,9 @@ def write(image: Image, archive: Path) -> None:
             "layers": [_descriptor("application/vnd.oci.image.layer.v1.tar", layer)],
         }
     )
+    blobs |= {f"blobs/sha256/{_digest(blob)[7:]}": blob for blob in (layer, config, manifest)}
     entry = _descriptor("application/vnd.oci.image.manifest.v1+json", manifest)
-    entry["annotations"] = {"io.containerd.image.name": image.name}
-    blobs = {f"blobs/sha256/{_digest(blob)[7:]}": blob for blob in (layer, config, manifest)}
-    index = _json({"schemaVersion": 2, "manifests": [entry]})
-    layout = {"oci-layout": _json({"imageLayoutVersion": "1.0.0"}), "index.json": index}
-    archive.write_bytes(_tar(layout | blobs, {}))
+    return entry | {"annotations": {"io.containerd.image.name": image.name}}
 
 
 def _config(image: Image, layer_digest: str) -> dict[str, object]:

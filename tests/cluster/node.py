@@ -110,12 +110,12 @@ class Node:
             self._prepare()
             progress.detail = "containerd"
             self.start_containerd()
-            for archive in sorted(self.folders.images.glob("*.tar")):
-                progress.detail = f"importing {archive.name}"
-                self.import_image(archive)
-            progress.detail = "kubelet"
             self._start_agent()
+            # The kubelet takes long to load; images are not needed before it has a pod.
             self.start_kubelet()
+            for archive in sorted(self.folders.images.glob("*.tar")):
+                progress.detail = f"kubelet; importing {archive.name}"
+                self.import_images(archive)
             progress.detail = "waiting for Ready"
             self.wait_ready()
 
@@ -163,8 +163,8 @@ class Node:
         self.start_containerd()
         self.wait_ready()
 
-    def import_image(self, archive: Path) -> None:
-        """Make an image of an OCI archive known to the kubelet's containerd."""
+    def import_images(self, archive: Path) -> None:
+        """Make the images of an OCI archive known to the kubelet's containerd."""
         command = ["ctr", "-n", "k8s.io", "images", "import", "--local", str(archive)]
         _run(command, _IMPORT_TIMEOUT)
 

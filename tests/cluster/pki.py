@@ -53,6 +53,8 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
         usage = _usage(digital_signature=True, key_cert_sign=True, crl_sign=True)
         builder = builder.add_extension(usage, True)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+        builder = builder.add_extension(identifier, False)
         certificate = builder.sign(self._key, hashes.SHA256())
         self.pair = Pair(
             certificate.public_bytes(serialization.Encoding.PEM), private_pem(self._key)
@@ -78,6 +80,9 @@ class Authority:
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
         builder = builder.add_extension(_usage(digital_signature=True), True)
         builder = builder.add_extension(x509.ExtendedKeyUsage([use]), False)
+        # Python checks by RFC 5280 to the letter since 3.13, and asks for this (4.2.1.1).
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(issuer, False)
         if names is not None:
             builder = builder.add_extension(names, False)
         certificate = builder.sign(self._key, hashes.SHA256())

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 from cluster import images
@@ -35,13 +36,13 @@ def blobs(archive: Path) -> dict[str, bytes]:
 
 def test_the_same_input_makes_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one.tar", "two.tar"):
-        images.write(image(tmp_path), tmp_path / name)
+        images.write([image(tmp_path)], tmp_path / name)
         (tmp_path / "program").touch()
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "two.tar").read_bytes()
 
 
 def test_every_blob_is_named_by_its_digest_and_described_with_its_size(tmp_path: Path) -> None:
-    images.write(image(tmp_path), tmp_path / "image.tar")
+    images.write([image(tmp_path)], tmp_path / "image.tar")
     found = blobs(tmp_path / "image.tar")
     assert json.loads(found["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
     [entry] = json.loads(found["index.json"])["manifests"]
@@ -68,3 +69,17 @@ def blob(found: dict[str, bytes], descriptor: dict[str, object]) -> bytes:
     assert digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
     assert descriptor["size"] == len(data)
     return data
+
+
+def test_images_of_the_same_files_share_their_layer(tmp_path: Path) -> None:
+    one = image(tmp_path)
+    images.write(
+        [one, replace(one, name="localhost/other:1", command=["/bin/alias"])], tmp_path / "two.tar"
+    )
+    found = blobs(tmp_path / "two.tar")
+    entries = json.loads(found["index.json"])["manifests"]
+    names = [entry["annotations"]["io.containerd.image.name"] for entry in entries]
+    assert names == ["localhost/thing:1", "localhost/other:1"]
+    layers = [json.loads(blob(found, entry))["layers"] for entry in entries]
+    assert layers[0] == layers[1]
+    assert len([name for name in found if name.startswith("blobs/")]) == 5

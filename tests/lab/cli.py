@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.command(arguments)
-    except (root.BuildError, vm.GuestDied) as error:
+    except (root.BuildError, vm.GuestDiedError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 3
     return status
@@ -57,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not program:
         print("lab: which program? python -m lab run -- PROGRAM ...", file=sys.stderr)
         return 2
-    with vm.boot(root=arguments.root, results=_made(arguments.results)) as machine:
+    with vm.boot(root=arguments.root, results=arguments.results) as machine:
         done = machine.run(program, timeout=arguments.timeout)
         if done.timed_out:
             say(f"out of time after {arguments.timeout:.0f} s: {program[0]}")
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _shell(arguments: argparse.Namespace) -> int:
-    with vm.boot(root=arguments.root, results=_made(arguments.results)) as machine:
+    with vm.boot(root=arguments.root, results=arguments.results) as machine:
         say("a shell inside; leave it to power off")
         terminal = os.environ.get("TERM", "dumb")
         shell = machine.begin(["bash", "-i"], pty=True, env={"TERM": terminal})
@@ -78,12 +78,6 @@ def _shell(arguments: argparse.Namespace) -> int:
             done = shell.wait()
             ended.set()
         return done.status
-
-
-def _made(results: Path | None) -> Path | None:
-    if results:
-        results.mkdir(parents=True, exist_ok=True)
-    return results
 
 
 def _feed(shell: vm.Program, ended: threading.Event) -> None:

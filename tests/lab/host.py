@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 DEBIAN = "http://deb.debian.org/debian"
@@ -77,16 +77,19 @@ def pip_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return kept
 
 
-def lacking_programs() -> list[str]:
+# Debian's package for each program.
+PROGRAMS = {
+    "mmdebstrap": "mmdebstrap",
+    "mke2fs": "e2fsprogs",
+    "qemu-system-x86_64": "qemu-system-x86",
+}
+
+
+def lacking_programs(programs: Iterable[str] = tuple(PROGRAMS)) -> list[str]:
     """Debian packages to install before a root can be built and booted here."""
-    needed = {
-        "mmdebstrap": "mmdebstrap",
-        "mke2fs": "e2fsprogs",
-        "qemu-system-x86_64": "qemu-system-x86",
-    }
     places = [*os.environ.get("PATH", "").split(":"), "/sbin", "/usr/sbin"]
     return sorted(
-        package
-        for program, package in needed.items()
+        PROGRAMS[program]
+        for program in programs
         if not any(os.access(f"{place}/{program}", os.X_OK) for place in places if place)
     )

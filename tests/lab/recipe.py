@@ -36,9 +36,10 @@ class Recipe:
 
     def key(self) -> str:
         """Hash of everything that decides the content of the root."""
-        facts = {"format": FORMAT, "recipe": asdict(self)}
+        recipe = asdict(self)
         # What is only used at boot makes no other root.
-        facts["recipe"].pop("modules")
+        del recipe["modules"]
+        facts = {"format": FORMAT, "recipe": recipe}
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
         if self.requirements:
             digest.update((HERE / self.requirements).read_bytes())

@@ -28,6 +28,10 @@ class BuildError(Exception):
     """A root could not be built; says at which step and where the log is."""
 
 
+class UnavailableError(BuildError):
+    """This machine lacks what a guest needs; says what to install."""
+
+
 @dataclass(frozen=True)
 class Root:
     """A finished root of the cache."""
@@ -66,11 +70,12 @@ def build(name: str = "forky") -> Root:
     """
     recipe = RECIPES[name]
     root = Root(name, recipe, cache() / f"root-{recipe.key()}")
-    if root.path.exists():
+    if root.path.exists() and not host.lacking_programs(("qemu-system-x86_64",)):
         return root
     if recipe.kernel_of:
         build(recipe.kernel_of)
     cache().mkdir(parents=True, exist_ok=True)
+    _check_host()
     with _alone():
         if not root.path.exists():
             _build(root)
@@ -90,7 +95,6 @@ def _alone() -> Iterator[None]:
 
 
 def _build(root: Root) -> None:
-    _check_host()
     for stale in cache().glob("building-*"):  # nobody else builds while we hold the lock
         shutil.rmtree(stale)
     work = Root(root.name, root.recipe, cache() / f"building-{root.path.name}")
@@ -116,10 +120,12 @@ def _failure(work: Root, title: str, error: Exception) -> BuildError:
 
 
 def _check_host() -> None:
-    if os.geteuid() != 0:
-        raise BuildError("building the guest's root needs root (chroot, file owners): use sudo")
     if lacking := host.lacking_programs():
-        raise BuildError(f"missing on this machine: apt-get install {' '.join(lacking)}")
+        raise UnavailableError(f"missing on this machine: apt-get install {' '.join(lacking)}")
+    if os.geteuid() != 0:
+        raise UnavailableError(
+            "building the guest's root needs root (chroot, file owners): use sudo"
+        )
 
 
 def _debian(work: Root, log: IO[str]) -> None:

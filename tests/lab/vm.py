@@ -4,7 +4,7 @@
         done = machine.run(["evtest", "/dev/input/event0"], timeout=60)
 
 A program that fails is an ordinary answer. A guest that hangs, panics or is gone is
-`GuestDied`, which carries the kernel's own words.
+`GuestDiedError`, which carries the kernel's own words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab import accel, console, cpio, root
+from lab import accel, console, cpio, results, root
 from lab.say import say
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -55,7 +55,7 @@ ENVIRONMENT = {
 }
 
 
-class GuestDied(Exception):
+class GuestDiedError(Exception):
     """The guest hung, crashed or went away; `reason` in a few words, `excerpt` of its console."""
 
     def __init__(self, reason: str, excerpt: str, logs: Path) -> None:
@@ -132,7 +132,7 @@ def boot(**options: Any) -> Iterator[Machine]:
 
     The repository is at its own path inside, and what is written there stays in the guest;
     /results is `results` of the host (a new folder by default). Raises root.BuildError where
-    the root cannot be built and GuestDied where it does not come up.
+    the root cannot be built and GuestDiedError where it does not come up.
     """
     machine = Machine(Options(**options))
     try:
@@ -177,7 +177,7 @@ class Program:
         self._machine.send(op="resize", id=self._number, rows=rows, columns=columns)
 
     def wait(self, timeout: float | None = None) -> Done:
-        """Its end. Out of time it is ended (`Done.timed_out`); GuestDied if the guest was."""
+        """Its end. Out of time it is ended (`Done.timed_out`); GuestDiedError if the guest was."""
         late = False
         for allowed, number in ((timeout, signal.SIGTERM), (GRACE_SECONDS, signal.SIGKILL)):
             if self._ended(allowed):
@@ -213,8 +213,7 @@ class Machine:
     results: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        results = self.options.results or Path(tempfile.mkdtemp(prefix="lab-results-"))
-        self.results = results.resolve()
+        self.results = results.folder(self.options.results).resolve()
         self.logs = self.results / "vm"
         self._programs: dict[int, Program] = {}
         self._numbers = itertools.count(1)
@@ -253,7 +252,7 @@ class Machine:
 
     def stop(self) -> None:
         """Power off and keep the kernel's log; safe on a guest that never came up."""
-        with contextlib.suppress(GuestDied, OSError):
+        with contextlib.suppress(GuestDiedError, OSError):
             if self._ready.is_set() and not self._gone.is_set():
                 dmesg = self.run(["dmesg"], sink=quiet, timeout=20)
                 (self.logs / "dmesg.log").write_text(dmesg.stdout)
@@ -268,7 +267,7 @@ class Machine:
             self._socket.close()
         shutil.rmtree(self._work, ignore_errors=True)
 
-    def died(self, reason: str) -> GuestDied:
+    def died(self, reason: str) -> GuestDiedError:
         """The error that tells how this guest ended; the kernel's words win over ours."""
         text = self.console()
         trouble = console.trouble(text)
@@ -277,7 +276,7 @@ class Machine:
             reason = f"{reason} (kernel trouble)"
         if self._qemu and self._qemu.poll() not in (None, 0):
             reason += f"; {(self.logs / 'qemu.log').read_text(errors='replace').strip()}"
-        return GuestDied(reason, trouble or console.tail(text), self.logs)
+        return GuestDiedError(reason, trouble or console.tail(text), self.logs)
 
     def console(self) -> str:
         """What the guest's console has shown so far."""

@@ -16,6 +16,7 @@ whatever Python the root has. One JSON object a line in both directions.
 from __future__ import annotations
 
 import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -79,7 +80,7 @@ class Program:
         threading.Thread(target=self._watch, args=(readers,), daemon=True).start()
 
     def _start(self, message: dict[str, Any]) -> subprocess.Popen[bytes]:
-        streams: Any = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         slave = -1
         if message.get("pty"):
             self._master, slave = pty.openpty()
@@ -126,11 +127,19 @@ class Program:
             reader.join(max(0.0, end - time.monotonic()))
         self._port.send(event="exit", id=self._id, status=status)
 
+    def handle(self, message: dict[str, Any]) -> None:
+        """Carry out a message that is for this program."""
+        match message["op"]:
+            case "stdin":
+                self.feed(base64.b64decode(message["data"]))
+            case "signal":
+                self.signal(message["signal"])
+            case "resize":
+                self.resize(message["rows"], message["columns"])
+
     def signal(self, number: int) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            pass
 
     def feed(self, data: bytes) -> None:
         stdin: BinaryIO | None = self._process.stdin  # type: ignore[assignment]
@@ -154,23 +163,15 @@ def serve(port: Port) -> None:
     """Carry out the host's messages until it asks for the end."""
     programs: dict[int, Program] = {}
     for message in port.lines():
-        match message["op"]:
-            case "run":
-                try:
-                    programs[message["id"]] = Program(port, message)
-                except OSError as error:
-                    complain(port, message, error)
-            case "poweroff":
-                return
-            case "stdin":
-                if program := programs.get(message["id"]):
-                    program.feed(base64.b64decode(message["data"]))
-            case "signal":
-                if program := programs.get(message["id"]):
-                    program.signal(message["signal"])
-            case "resize":
-                if program := programs.get(message["id"]):
-                    program.resize(message["rows"], message["columns"])
+        if message["op"] == "poweroff":
+            return
+        if message["op"] == "run":
+            try:
+                programs[message["id"]] = Program(port, message)
+            except OSError as error:
+                complain(port, message, error)
+        elif program := programs.get(message["id"]):
+            program.handle(message)
 
 
 def complain(port: Port, message: dict[str, Any], error: OSError) -> None:

@@ -1,0 +1,154 @@
+"""The radio side of the guest: an air, the system bus, and the real bluetoothd on top.
+
+Each part is a context manager, logs to the folder it is given, and can be stopped, killed
+and started again, since that is what tests are about::
+
+    with Bus(logs), Air(logs) as air, Bluetoothd(logs) as daemon:
+        daemon.kill()
+        daemon.start()
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from lab.daemon import Daemon
+
+BUS_SOCKET = Path("/run/dbus/system_bus_socket")
+AIR_SOCKET = Path("/tmp/bt-server-bredrle")
+BONDS = Path("/var/lib/bluetooth")
+# btvirt numbers the radios it makes from here (bluez, emulator/btdev.c).
+FIRST_RADIO = "00:AA:01:00:00:00"
+# libexec since BlueZ 5.64 in Debian, lib before.
+_BLUETOOTHD = ("/usr/libexec/bluetooth/bluetoothd", "/usr/lib/bluetooth/bluetoothd")
+
+
+class _Part:
+    """What is a context manager by start and stop."""
+
+    daemon: Daemon
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End it in order; an error if it had died by itself."""
+        self.daemon.stop()
+
+    def kill(self) -> None:
+        """End it as SIGKILL does."""
+        self.daemon.kill()
+
+    def restart(self) -> None:
+        """Stop and start."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Bus(_Part):
+    """The system bus. One for a guest is enough; bluetoothd cannot outlive it."""
+
+    def __init__(self, logs: Path) -> None:
+        self.daemon = Daemon("dbus", ["dbus-daemon", "--system", "--nofork", "--nopidfile"], logs)
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        BUS_SOCKET.parent.mkdir(parents=True, exist_ok=True)
+        BUS_SOCKET.unlink(missing_ok=True)
+        self.daemon.launch()
+        self.daemon.wait_until(lambda: _listens(BUS_SOCKET), "connection to it")
+
+
+class Air(_Part):
+    """btvirt: virtual radios for the kernel, and a socket for peers of theirs.
+
+    radios: how many the kernel gets, hci0 first. Stopping it unplugs them all, and ends
+    every emulated controller.
+    """
+
+    def __init__(self, logs: Path, radios: int = 1) -> None:
+        self.radios = radios
+        # -s: the sockets for peers; -lN: N radios for the kernel.
+        self.daemon = Daemon("btvirt", ["btvirt", "-s", f"-l{radios}"], logs)
+
+    def start(self) -> None:
+        """Start it and wait for its radios and its socket."""
+        for old in AIR_SOCKET.parent.glob("bt-server-*"):
+            old.unlink()
+        self.daemon.launch()
+        self.daemon.wait_until(AIR_SOCKET.is_socket, "socket for peers")
+        self.daemon.wait_until(lambda: len(radios()) >= self.radios, "radio in the kernel")
+
+
+def radios() -> list[str]:
+    """The kernel's radios, like hci0."""
+    folder = Path("/sys/class/bluetooth")
+    return sorted(path.name for path in folder.glob("hci*") if ":" not in path.name)
+
+
+class Bluetoothd(_Part):
+    """The real bluetoothd, with debug output in its log.
+
+    config: text of its main.conf; the default is what Debian ships.
+    """
+
+    def __init__(self, logs: Path, config: str | None = None, adapters: int = 1) -> None:
+        program = next(path for path in _BLUETOOTHD if os.access(path, os.X_OK))
+        argv = [program, "-n", "-d"]
+        if config is not None:
+            path = logs / "main.conf"
+            path.write_text(config)
+            argv += ["-f", str(path)]
+        self.adapters = adapters
+        self.daemon = Daemon("bluetoothd", argv, logs)
+
+    def start(self) -> None:
+        """Start it and wait until its adapters are on the bus."""
+        self.daemon.launch()
+        self.daemon.wait_until(
+            lambda: _managed().count('"org.bluez.Adapter1"') >= self.adapters, "adapter on the bus"
+        )
+
+    def forget(self) -> None:
+        """Remove every bond; the daemon must not be running."""
+        assert not self.daemon.running, "a running bluetoothd would write its bonds again"
+        for path in BONDS.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _managed() -> str:
+    """What org.bluez has on the bus, as dbus-send prints it; "" while it is not there."""
+    service, manager = "org.bluez", "org.freedesktop.DBus.ObjectManager.GetManagedObjects"
+    # A plain call would have the bus start its own bluetoothd by activation.
+    owner = ["org.freedesktop.DBus", "/", "org.freedesktop.DBus.NameHasOwner"]
+    if "true" not in _dbus_send(*owner, f"string:{service}"):
+        return ""
+    return _dbus_send(service, "/", manager)
+
+
+def _dbus_send(destination: str, path: str, method: str, *arguments: str) -> str:
+    command = ["dbus-send", "--system", "--print-reply", f"--dest={destination}", path, method]
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True

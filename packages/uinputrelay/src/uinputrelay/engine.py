@@ -12,10 +12,10 @@ import os
 import select
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from . import matching, numbers
 from .discovery import Belongs, Discovery, RealNode, by_uniq, used_minors
@@ -32,8 +32,11 @@ TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's ne
 RETRY = 0.1  # s: a node that could not be opened; udev grants access some time after it appears
 LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
 BACKSTOP = 60.0  # s: everything is looked at again
+POLLED = 32  # events a poll; the default makes room for a thousand at each call
 ATTEMPTS = 8  # plans of numbers, when others create devices at the same time
 PLACEHOLDER = Blueprint(b"uinputrelay placeholder", (0x06, 0, 0, 0), (), {}, {})
+
+Handler = Callable[[], bool | None]
 
 
 class Engine:
@@ -75,12 +78,13 @@ class Engine:
         self._heard: Observed | None = None
         self._refresh = False
         self._failures = 0
-        self._inbox: list[Wish] = []
+        self._inbox: deque[Wish] = deque()
+        self._crowded = False
         self._running = True
         self._discovery = Discovery(f"{phys_prefix}/")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
-        self._handlers: dict[int, Callable[[], None]] = {}
+        self._handlers: dict[int, Handler] = {}
         self._polled: dict[int, Source | Mirror] = {}
         self._due: float = self._clock()
         self._listen(self._bell, self._answer_bell)
@@ -108,10 +112,10 @@ class Engine:
         """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
         wait = max(0.0, min(timeout, self._due - self._clock()))
         handlers = self._handlers
-        for fd, _ in self._epoll.poll(wait):
+        for fd, _ in self._epoll.poll(wait, POLLED):
             handler = handlers.get(fd)
-            if handler is not None:  # closed by an earlier one of this batch
-                handler()
+            if handler is not None and handler() is False:  # None: closed by an earlier one
+                self._end_of(fd)
         if self._due <= self._clock():
             self._reconcile()
 
@@ -159,10 +163,12 @@ class Engine:
 
     def _answer_bell(self) -> None:
         os.eventfd_read(self._bell)
-        wishes, self._inbox = self._inbox, []
-        if wishes:
+        newest = None
+        while self._inbox:
+            newest = self._inbox.popleft()
+        if newest is not None:
             self._told = None  # a wish is answered even if it changed nothing
-            self.apply(wishes[-1])
+            self.apply(newest)
         elif self._refresh and self._on_change is not None:
             observed = self.observe()
             if observed != self._heard:
@@ -174,14 +180,11 @@ class Engine:
         self._discovery.drain()
         self._due = self._clock()
 
-    def _move(self, node: Node) -> None:
-        """Move one batch of a node's events."""
-        try:
-            if node.pump is None or node.pump.move():
-                return
-        except OSError as error:
-            _log.warning("%s: %s", node.key.address, error)
-        node.detach()
+    def _end_of(self, fd: int) -> None:
+        """A node's pump said that its device has gone."""
+        for node in self._nodes.values():
+            if node.source is not None and node.source.fd == fd:
+                node.detach()
         self._sync_polls()
         self._due = self._clock()
 
@@ -315,6 +318,7 @@ class Engine:
     def _retry_failed(self) -> None:
         """Look again soon while something fails, and less and less often."""
         failed = any(node.error for node in self._nodes.values()) or bool(self._errors)
+        failed = failed or self._crowded
         self._failures = self._failures + 1 if failed else 0
         if failed:
             self._soon(min(RETRY * 2 ** min(self._failures, 10), LONGEST_RETRY))
@@ -328,10 +332,10 @@ class Engine:
             missing = [k for k, n in self._nodes.items() if n.mirror is None and k not in refused]
             mine = frozenset(self._placeholders)
             steps = numbers.plan(used_minors() - mine, mine, self._wish.held, missing)
-            if not steps or self._execute(steps, refused):
+            self._crowded = bool(steps) and not self._execute(steps, refused)
+            if not self._crowded:
                 return
-        _log.warning("device numbers are taken faster than they can be planned; trying again")
-        self._soon(RETRY)
+        _log.warning("device numbers cannot be had as planned; it is tried again")
 
     def _execute(self, steps: list[numbers.Step], refused: set[Key]) -> bool:
         """Take the steps; False when the kernel gave another number and a new plan is needed."""
@@ -381,16 +385,16 @@ class Engine:
 
     # Polling
 
-    def _listen(self, fd: int, handler: Callable[[], None]) -> None:
+    def _listen(self, fd: int, handler: Handler) -> None:
         self._handlers[fd] = handler
         self._epoll.register(fd, select.EPOLLIN)
 
     def _sync_polls(self) -> None:
         """Poll exactly the descriptors that are open now; a number may have been used again."""
-        wanted: dict[int, tuple[Source | Mirror, Callable[[], None]]] = {}
+        wanted: dict[int, tuple[Source | Mirror, Handler]] = {}
         for node in self._nodes.values():
-            if node.source is not None:
-                wanted[node.source.fd] = node.source, partial(self._move, node)
+            if node.source is not None and node.pump is not None:
+                wanted[node.source.fd] = node.source, node.pump.move
             if node.mirror is not None:
                 wanted[node.mirror.fd] = node.mirror, node.mirror.drain
         for fd, owner in list(self._polled.items()):

@@ -17,7 +17,7 @@ from .model import Held
 
 INPUT_MAJOR = 13
 MINORS = (*range(64, 96), *range(256, 1024))
-MOST_FILLED = 256  # temporary devices of one plan; a number behind more free ones is given up
+MOST_FILLED = 256  # free numbers a plan looks at; a held one behind them is given up
 
 
 class Key(NamedTuple):
@@ -90,7 +90,8 @@ def plan(
 
     ``used`` are all minors in use that are no placeholder of ours; ``placeholders`` are ours.
     """
-    guarded = {each.minor for each in held if each.major == INPUT_MAJOR} - used
+    reachable = [minor for minor in MINORS if minor not in used][:MOST_FILLED]
+    guarded = {each.minor for each in held if each.major == INPUT_MAJOR} & set(reachable)
     targets = _targets(wanted, held, guarded)
     steps: list[Step] = [Release(minor) for minor in sorted(placeholders - guarded)]
     steps.extend(_walk(used, placeholders & guarded, guarded, targets, wanted))
@@ -121,7 +122,6 @@ def _walk(
     """Go through the minors in the kernel's order until everything has its place."""
     anywhere = [key for key in wanted if key not in targets.values()]
     ahead = set(targets) | (guarded - kept)
-    fills = 0
     for minor in MINORS:
         if not ahead and not anywhere:
             return
@@ -137,8 +137,5 @@ def _walk(
                 yield Hold(minor)
         elif anywhere:
             yield Create(anywhere.pop(0), minor)
-        elif fills < MOST_FILLED:
-            fills += 1
-            yield Fill(minor)
         else:
-            return
+            yield Fill(minor)

@@ -14,6 +14,7 @@ emit the difference, in whole frames.
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Mapping
 from typing import Protocol
@@ -22,6 +23,8 @@ from . import codes, kernel
 from .mirror import Mirror
 from .state import REPORT as REPORT_EVENT
 from .state import State, at_rest, difference, narrowed
+
+_log = logging.getLogger(__name__)
 
 SIZE = kernel.EVENT_SIZE
 BATCH_BYTES = kernel.BATCH * SIZE
@@ -102,7 +105,7 @@ class Pump:
             return True
         except OSError as error:
             if error.errno != errno.ENODEV:
-                raise
+                _log.warning("a node cannot be read: %s", error)
             return False
         self.wakeups += 1
         if data.find(DROPPED) >= 0 and (at := lost_at(data)) >= 0:

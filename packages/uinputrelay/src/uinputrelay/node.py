@@ -91,6 +91,7 @@ class Node:
         _log.info("%s has left %s", self.key.address, self.real.path)
         self._gone = self.real.key
         self.real = None
+        self.error = ""
         self._press_owed = False
         self._close_source()
 

@@ -61,9 +61,10 @@ class Problem:
 class Store:
     """The CDI files of one driver in one directory.
 
-    `kind` is `<vendor>/<class>` (`bluetooth.liken.sh/controller`). Device ids are
-    `<vendor>/<class>=<claim uid>-<device>`. All methods do blocking file I/O of a few hundred
-    microseconds and may be called from one thread at a time for a given claim.
+    `kind` is `<vendor>/<class>` (`pads.example.com/controller`). Device ids are
+    `<vendor>/<class>=<claim uid>-<device>`, with the share id behind it for a share. All methods
+    do blocking file I/O of a few hundred microseconds and may be called from one thread at a time
+    for a given claim.
     """
 
     def __init__(self, directory: Path | str, kind: str) -> None:
@@ -81,13 +82,13 @@ class Store:
             raise ValueError(f"claim UID {uid!r} is not usable as a file name")
         return self.directory / f"{self.vendor}-{uid}.json"
 
-    def device_id(self, uid: str, device: str) -> str:
+    def device_id(self, uid: str, device: Prepared) -> str:
         """The fully qualified CDI id of a device of the claim."""
-        return f"{self.kind}={uid}-{device}"
+        return f"{self.kind}={_cdi_name(uid, device)}"
 
     def ids(self, uid: str, device: Prepared) -> tuple[str, ...]:
         """The CDI ids to answer for a prepared device: one, or none where it has no edits."""
-        return (self.device_id(uid, device.device),) if device.has_edits else ()
+        return (self.device_id(uid, device),) if device.has_edits else ()
 
     def write(self, claim: ClaimRef, devices: Sequence[Prepared]) -> PreparedClaim:
         """Write the claim's file, whatever was there, and return what it now holds.
@@ -162,7 +163,7 @@ class Store:
         """The CDI file's content as a plain dict (pure)."""
         if not claim.devices:
             raise CdiError(f"claim {claim.ref}: no device was prepared")
-        names = [device.device for device in claim.devices]
+        names = [_cdi_name(claim.ref.uid, device) for device in claim.devices]
         if len(set(names)) != len(names):
             raise CdiError(f"claim {claim.ref}: a device is prepared twice: {sorted(names)}")
         return {
@@ -177,7 +178,7 @@ class Store:
         }
 
     def _device(self, uid: str, device: Prepared) -> dict[str, Any]:
-        name = f"{uid}-{device.device}"
+        name = _cdi_name(uid, device)
         if not _device.match(name):
             raise CdiError(f"device name {device.device!r} is not usable as a CDI device name")
         return {
@@ -251,6 +252,12 @@ class Store:
         path.replace(aside)
         self.problems.append(Problem(aside, reason))
         _log.error("unreadable CDI file set aside as %s: %s", aside, reason)
+
+
+def _cdi_name(uid: str, device: Prepared) -> str:
+    # A claim may hold several shares of one device; each is a CDI device of its own.
+    share = f"-{device.share_id}" if device.share_id is not None else ""
+    return f"{uid}-{device.device}{share}"
 
 
 def _releasing(path: Path) -> Path:

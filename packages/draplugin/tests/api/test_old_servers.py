@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from cluster.controlplane import ControlPlane
-
 from draplugin import ClaimRef, Device, SlicePublisher, Taint
 from draplugin.claims import from_object
 from draplugin.kube import DEVICECLASSES, NODES, RESOURCECLAIMS, RESOURCESLICES, Api, Reflector
@@ -82,7 +81,10 @@ async def test_a_claim_is_read_in_the_shape_of_v1(old: tuple[str, Path]) -> None
                     "devices": {
                         "requests": [
                             {"name": "one", "exactly": {"deviceClassName": "k"}},
-                            {"name": "two", "firstAvailable": [{"name": "s", "deviceClassName": "m"}]},
+                            {
+                                "name": "two",
+                                "firstAvailable": [{"name": "s", "deviceClassName": "m"}],
+                            },
                         ]
                     }
                 },

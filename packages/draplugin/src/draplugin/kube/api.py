@@ -128,9 +128,13 @@ class Api:
             if not token:
                 return items, str(metadata.get("resourceVersion") or "")
 
-    async def create(self, resource: Resource, body: Object) -> Object:
-        """Create an object; AlreadyExists when the name is taken."""
-        return await self._call("POST", resource, _namespace(body), body=body)
+    async def create(self, resource: Resource, body: Object, *, dry_run: bool = False) -> Object:
+        """Create an object; AlreadyExists when the name is taken.
+
+        With `dry_run` the server validates, defaults and answers, but stores nothing.
+        """
+        query = [("dryRun", "All")] if dry_run else []
+        return await self._call("POST", resource, _namespace(body), query=query, body=body)
 
     async def replace(
         self, resource: Resource, body: Object, *, subresource: str | None = None

@@ -33,7 +33,7 @@ _semver = re.compile(
     re.ASCII,
 )
 _quantity = re.compile(
-    r"[+-]?(\d+|\d+\.\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?\Z", re.ASCII
+    r"[+-]?(\d+|\d+\.\d*|\.\d+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?\Z", re.ASCII
 )
 _time = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 EFFECTS = ("NoSchedule", "NoExecute", "None")

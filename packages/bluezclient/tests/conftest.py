@@ -8,6 +8,10 @@ import pytest
 from bluezclient import Address, Client
 from bluezclient.testing import FakeBluez, LoopbackBroker
 
+# A slow machine is no counterexample; the seed is printed with a failure.
+settings.register_profile("bluezclient", deadline=None, print_blob=True)
+settings.load_profile("bluezclient")
+
 ADAPTER = Address("04:4A:69:66:92:27")
 PAD = Address("A0:AB:51:33:B7:12")
 

@@ -10,14 +10,16 @@ faults and time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dbus_fast import Message, MessageType, Variant
+from dbus_fast.aio import MessageBus
 
 from bluezclient.address import Address
-from bluezclient.bus import DAEMON, Bus
+from bluezclient.bus import BLUEZ, DAEMON, DAEMON_PATH, Bus
 from bluezclient.properties import (
     ADAPTER,
     AGENT,
@@ -102,6 +104,27 @@ class FakeBluez:
         self._held: list[Message] | None = None
         self.kernel_keys: set[Address] = set()
         bus.add_message_handler(self._receive)
+
+    @classmethod
+    @asynccontextmanager
+    async def on_bus(cls, address: str) -> AsyncIterator[FakeBluez]:
+        """A fake that owns org.bluez on a real bus, such as `private_bus`'s."""
+        bus = await MessageBus(address).connect()
+        fake = cls(bus)
+        rule = f"type='signal',sender='{DAEMON}',member='NameOwnerChanged'"
+        for member, signature, body in (
+            ("AddMatch", "s", [rule]),
+            ("RequestName", "su", [BLUEZ, 4]),
+        ):
+            await bus.call(
+                Message(DAEMON, DAEMON_PATH, DAEMON, member, signature=signature, body=body)
+            )
+        try:
+            yield fake
+        finally:
+            fake.crash()
+            bus.disconnect()
+            await bus.wait_for_disconnect()  # type: ignore[no-untyped-call]
 
     # -- objects -------------------------------------------------------------------------------
 

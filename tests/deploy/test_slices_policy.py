@@ -138,8 +138,9 @@ def test_creating_a_slice(
 )
 def test_changing_and_deleting_a_slice(operator: Server, name: str, refusal: str | None) -> None:
     path = f"{slices()}/{name}"
-    label = {"metadata": {"labels": {"changed": "yes"}}}
-    check(operator.merge(path + DRY, label).refusal, refusal)
+    changed = operator.call("GET", path).body
+    changed["metadata"]["labels"] = {"changed": "yes"}
+    check(operator.call("PUT", path + DRY, changed).refusal, refusal)
     check(operator.call("DELETE", path + "?dryRun=All").refusal, refusal)
 
 

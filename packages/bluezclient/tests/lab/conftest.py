@@ -1,0 +1,87 @@
+"""A client on the real bluetoothd, and an ear on the bus beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from bluezclient import Adapter, Client
+from dbus_fast import Message, MessageType
+from dbus_fast.aio import MessageBus
+from dbus_fast.unpack import unpack_variants
+
+SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
+STORAGE = Path("/var/lib/bluetooth")
+
+
+@pytest.fixture
+async def client(bluetoothd: object) -> AsyncIterator[Client]:
+    """A client that has seen its first adapter, powered."""
+    async with Client.open(SYSTEM_BUS, storage_root=STORAGE, call_deadline=30) as client:
+        await client.until(lambda state: bool(state.adapters), 60, through_loss=True)
+        await client.set_powered(next(iter(client.state.adapters.values())), True)
+        yield client
+
+
+@pytest.fixture
+def adapter(client: Client) -> Adapter:
+    """The first adapter."""
+    return next(iter(client.state.adapters.values()))
+
+
+class Wire:
+    """Every message between others on the bus, in the order the bus delivered them."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    def hear(self, message: Message) -> bool:
+        """Keep a message; a monitor must never answer, so all count as handled."""
+        self.messages.append(message)
+        return True
+
+    def told(self, path: str) -> list[str]:
+        """What was asked of a device, of its adapter and agents, and what became of the device.
+
+        Calls by their names, `Set` by its property, changes as `Property=value`.
+        """
+        adapter = path.rpartition("/")[0]
+        words: list[str] = []
+        for message in self.messages:
+            if message.path in (path, adapter, "/org/bluez"):
+                words += _words(message)
+        return words
+
+
+def _words(message: Message) -> list[str]:
+    body = unpack_variants(message.body)
+    if message.message_type is MessageType.METHOD_CALL:
+        if message.member == "Set":
+            return [f"Set {body[1]}={body[2]}"]
+        quiet = ("Get", "GetAll", "GetManagedObjects", "SetDiscoveryFilter")
+        return [] if message.member in quiet else [message.member or ""]
+    if message.message_type is MessageType.SIGNAL and message.member == "PropertiesChanged":
+        kept = ("Bonded", "Paired", "Trusted", "Pairable")
+        return [f"{name}={value}" for name, value in body[1].items() if name in kept]
+    return []
+
+
+@pytest.fixture
+async def wire(bluetoothd: object) -> AsyncIterator[Wire]:
+    """A monitor of the system bus (`BecomeMonitor` of the D-Bus specification)."""
+    bus = await MessageBus(SYSTEM_BUS).connect()
+    heard = Wire()
+    await bus.call(
+        Message(
+            destination="org.freedesktop.DBus",
+            path="/org/freedesktop/DBus",
+            interface="org.freedesktop.DBus.Monitoring",
+            member="BecomeMonitor",
+            signature="asu",
+            body=[[], 0],
+        )
+    )
+    bus.add_message_handler(heard.hear)
+    yield heard
+    bus.disconnect()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from bluezclient import Address, Client
 from bluezclient.testing import FakeBluez, LoopbackBroker
+from hypothesis import settings
 
 # A slow machine is no counterexample; the seed is printed with a failure.
 settings.register_profile("bluezclient", deadline=None, print_blob=True)

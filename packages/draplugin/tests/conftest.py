@@ -7,8 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from draplugin import Api, Plugin, cdi
 from draplugin.testing import FakeKubelet
 
+from .builders import DRIVER
+from .driver import Fortune, make
 from .scripted import ScriptedServer
 
 
@@ -30,4 +33,32 @@ def kubelet_root() -> Iterator[Path]:
 async def kubelet(kubelet_root: Path) -> AsyncIterator[FakeKubelet]:
     """A running kubelet."""
     async with FakeKubelet(kubelet_root) as running:
+        yield running
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> cdi.Store:
+    """CDI files in a directory of the test's own."""
+    return cdi.Store(tmp_path / "cdi", f"{DRIVER}/cookie")
+
+
+@pytest.fixture
+def driver() -> Fortune:
+    """The driver under the plugin."""
+    return Fortune()
+
+
+@pytest.fixture
+def api_client(server: ScriptedServer) -> Api:
+    """A client of the scripted server."""
+    return server.api()
+
+
+@pytest.fixture
+async def plugin(
+    driver: Fortune, store: cdi.Store, api_client: Api, kubelet: FakeKubelet
+) -> AsyncIterator[Plugin]:
+    """The plugin, registered."""
+    async with make(driver, store, api_client, kubelet) as running:
+        await kubelet.registered(DRIVER)
         yield running

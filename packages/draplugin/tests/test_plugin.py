@@ -4,76 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from draplugin import Api, Claim, ClaimRef, Plugin, Prepared, Refused, cdi
+from draplugin import Plugin, cdi
 from draplugin.testing import FakeKubelet, KubeletDevice, PrepareFailed, Timings
 
 from .builders import DRIVER, NODE, claim_object, claim_path, ref
+from .driver import Fortune, make
 from .scripted import ScriptedServer, status
-
-
-class Fortune:
-    """A driver that delivers a line of text and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.refuse: str | None = None
-        self.gate: asyncio.Event | None = None
-
-    async def prepare(self, claim: Claim) -> Sequence[Prepared]:
-        self.calls.append(f"prepare {claim.name}")
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.refuse:
-            raise Refused(self.refuse)
-        return [Prepared(a.device, a.pool, env={"FORTUNE": a.device}) for a in claim.allocations]
-
-    async def unprepare(self, claim: ClaimRef) -> None:
-        self.calls.append(f"unprepare {claim.name}")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> cdi.Store:
-    return cdi.Store(tmp_path / "cdi", f"{DRIVER}/cookie")
-
-
-@pytest.fixture
-def driver() -> Fortune:
-    return Fortune()
-
-
-@pytest.fixture
-def api(server: ScriptedServer) -> Api:
-    return server.api()
-
-
-@pytest.fixture
-async def plugin(
-    driver: Fortune, store: cdi.Store, api: Api, kubelet: FakeKubelet
-) -> AsyncIterator[Plugin]:
-    plugin = make(driver, store, api, kubelet)
-    async with plugin:
-        await kubelet.registered(DRIVER)
-        yield plugin
-
-
-def make(
-    driver: Fortune, store: cdi.Store, api: Api, kubelet: FakeKubelet, **more: object
-) -> Plugin:
-    options: dict[str, object] = {"events": False, "collect_orphans": False, **more}
-    return Plugin(
-        DRIVER,
-        NODE,
-        driver,
-        api,
-        cdi=store,
-        plugins_dir=kubelet.plugins_dir,
-        registry_dir=kubelet.registry_dir,
-        **options,  # type: ignore[arg-type]
-    )
 
 
 async def test_a_claim_is_prepared_with_a_cdi_id_and_a_file_for_it(

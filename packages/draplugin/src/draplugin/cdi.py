@@ -100,7 +100,8 @@ class Store:
         body = json.dumps(self.spec(prepared), indent=1, sort_keys=True).encode() + b"\n"
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         _write_whole(target, body)
-        _releasing(target).unlink(missing_ok=True)
+        for stale in _leftovers(target):
+            stale.unlink(missing_ok=True)
         return prepared
 
     def read(self, uid: str) -> PreparedClaim | None:
@@ -129,6 +130,15 @@ class Store:
             if claim is not None and not self.path(claim.ref.uid).exists():
                 yield claim
 
+    def unreadable(self) -> dict[str, Path]:
+        """Records that were set aside and not settled since, by claim UID.
+
+        Preparing or unpreparing the claim itself settles it.
+        """
+        suffix = ".json" + UNREADABLE
+        start = len(self.vendor) + 1
+        return {path.name[start : -len(suffix)]: path for path in self._files(suffix)}
+
     def rewrite(self, uid: str, change: Callable[[Prepared], Prepared]) -> bool:
         """Pass each device of the claim through `change`; write only what differs.
 
@@ -156,7 +166,7 @@ class Store:
     def finish_release(self, uid: str) -> None:
         """Forget the claim; unknown claims are fine."""
         path = self.path(uid)
-        for stale in (path, _releasing(path)):
+        for stale in (path, *_leftovers(path)):
             stale.unlink(missing_ok=True)
 
     def spec(self, claim: PreparedClaim) -> dict[str, Any]:
@@ -193,7 +203,7 @@ class Store:
     def _parse(self, path: Path) -> PreparedClaim:
         try:
             body = json.loads(path.read_bytes())
-            return self._claim(body)
+            return self._claim(body) if "annotations" in body else self._foreign(body, path)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptRecord(f"{path}: {error!r}") from error
 
@@ -207,20 +217,31 @@ class Store:
         self.path(ref.uid)
         return PreparedClaim(ref, tuple(self._prepared(entry) for entry in body["devices"]))
 
+    def _foreign(self, body: Mapping[str, Any], path: Path) -> PreparedClaim:
+        """A file of this kind that another program wrote, such as the driver this one replaces.
+
+        Its claim is known by UID alone and its devices in no pool, which stands for every pool.
+        """
+        uid = path.name[len(self.vendor) + 1 :].partition(".json")[0]
+        if body["kind"] != self.kind:
+            raise KeyError("annotations")
+        devices = tuple(
+            replace(_edited(entry["containerEdits"]), device=entry["name"].removeprefix(f"{uid}-"))
+            for entry in body["devices"]
+        )
+        return PreparedClaim(ClaimRef("", "", uid), devices)
+
     def _prepared(self, entry: Mapping[str, Any]) -> Prepared:
         notes = entry["annotations"]
         identity = json.loads(notes[f"{self.vendor}/device"])
         state = json.loads(notes[f"{self.vendor}/state"])
-        edits = entry["containerEdits"]
-        return Prepared(
+        return replace(
+            _edited(entry["containerEdits"]),
             device=str(identity["device"]),
             pool=str(identity["pool"]),
             requests=tuple(identity.get("requests", ())),
             share_id=identity.get("shareID"),
             admin_access=bool(identity.get("adminAccess", False)),
-            device_nodes=tuple(_node_from(n) for n in edits.get("deviceNodes", ())),
-            env=_env_from(edits.get("env", ())),
-            mounts=tuple(_mount_from(m) for m in edits.get("mounts", ())),
             annotations={str(k): str(v) for k, v in state.items()},
         )
 
@@ -252,6 +273,11 @@ class Store:
         path.replace(aside)
         self.problems.append(Problem(aside, reason))
         _log.error("unreadable CDI file set aside as %s: %s", aside, reason)
+
+
+def _leftovers(path: Path) -> tuple[Path, ...]:
+    names = (RELEASING, UNREADABLE, RELEASING + UNREADABLE)
+    return tuple(path.with_name(path.name + name) for name in names)
 
 
 def _cdi_name(uid: str, device: Prepared) -> str:
@@ -293,6 +319,16 @@ def _edits(device: Prepared) -> dict[str, Any]:
     if device.env:
         edits["env"] = [f"{name}={value}" for name, value in sorted(device.env.items())]
     return edits or {"env": [PLACEHOLDER_ENV]}
+
+
+def _edited(edits: Mapping[str, Any]) -> Prepared:
+    return Prepared(
+        device="",
+        pool="",
+        device_nodes=tuple(_node_from(n) for n in edits.get("deviceNodes") or ()),
+        env=_env_from(edits.get("env") or ()),
+        mounts=tuple(_mount_from(m) for m in edits.get("mounts") or ()),
+    )
 
 
 def _node(node: DeviceNode) -> dict[str, Any]:

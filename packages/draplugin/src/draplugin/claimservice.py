@@ -41,6 +41,7 @@ class ClaimService:
         *,
         recorder: Recorder,
         refused: Refusal,
+        prepared: Callable[[Claim, Sequence[Prepared]], None] = lambda _, __: None,
     ) -> None:
         self._driver = driver
         self._handler = handler
@@ -48,6 +49,7 @@ class ClaimService:
         self._store = store
         self._recorder = recorder
         self._refused = refused
+        self._done = prepared
         self._works = Works()
         self._underway: dict[ClaimRef, frozenset[overlap.Held]] = {}
         self._stopping = False
@@ -157,17 +159,26 @@ class ClaimService:
     async def _prepare_claim(self, claim: Claim) -> PreparedClaim:
         # Snapshot first: a claim that is recorded while the disk is read would be in neither.
         underway = dict(self._underway)
-        held = await asyncio.to_thread(self._held)
+        held = await asyncio.to_thread(self._held, claim.uid)
         overlap.refuse_overlap(claim, {**held, **underway, **self._underway})
         self._underway[claim.ref] = overlap.wanted(claim)
         try:
             devices = completed(claim, await self._handler.prepare(claim))
-            return await asyncio.to_thread(self._store.write, claim.ref, devices)
+            recorded = await asyncio.to_thread(self._store.write, claim.ref, devices)
+            self._done(claim, devices)
+            return recorded
         finally:
             del self._underway[claim.ref]
 
-    def _held(self) -> dict[ClaimRef, frozenset[overlap.Held]]:
-        return overlap.holdings(self._store.held())
+    def _held(self, uid: str) -> dict[ClaimRef, frozenset[overlap.Held]]:
+        held = overlap.holdings(self._store.held())
+        for other, path in self._store.unreadable().items():
+            if other != uid:
+                raise Refused(
+                    f"{path} is unreadable: it is unknown which devices claim {other} holds; "
+                    "end that claim's pod or remove the file"
+                )
+        return held
 
     async def _unprepare(self, ref: ClaimRef) -> None:
         try:

@@ -90,6 +90,14 @@ class Allocation:
     tolerations: tuple[Toleration, ...] = ()
     consumed_capacity: Mapping[str, str] = field(default_factory=dict, hash=False)
 
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether the claim tolerates the taint.
+
+        For a driver that checks its device at prepare: eviction alone cannot be relied on, neither
+        for pods with extended resources nor on servers that drop taints.
+        """
+        return any(toleration.tolerates(taint) for toleration in self.tolerations)
+
     @property
     def base_request(self) -> str:
         """The request's name without the subrequest: what a pod and the kubelet refer to."""
@@ -167,7 +175,9 @@ class Prepared:
     subrequest suffixes are stripped on the way out, empty means every request that the claim's
     allocation gave this device to. `annotations` are the driver's own state: they are kept in the
     CDI file and come back from `cdi.Store.claims()` after a restart. Keys are plain words or
-    `domain/word`, values any text.
+    `domain/word`, values any text. `status` is written to the claim's `status.devices` (`data`,
+    `conditions`, `networkData`) and not kept. `share_id` and `admin_access` are filled in from the
+    allocation.
     """
 
     device: str
@@ -179,6 +189,7 @@ class Prepared:
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
     share_id: str | None = None
     admin_access: bool = False
+    status: Mapping[str, Any] | None = field(default=None, hash=False, compare=False)
 
     @property
     def has_edits(self) -> bool:

@@ -68,6 +68,8 @@ class OrphanCollector:
         return not error
 
     async def _is_gone(self, ref: ClaimRef) -> bool:
+        if not ref.name:
+            return False
         try:
             obj = await self._api.get(RESOURCECLAIMS, ref.name, ref.namespace)
         except NotFound as error:

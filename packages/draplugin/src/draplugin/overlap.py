@@ -24,7 +24,9 @@ class Held:
 
     def collides(self, other: Held) -> bool:
         """Whether both cannot be prepared at once."""
-        if (self.pool, self.device) != (other.pool, other.device):
+        # A record without a pool is another program's: it may mean any.
+        same_pool = self.pool == other.pool or not (self.pool and other.pool)
+        if self.device != other.device or not same_pool:
             return False
         both_shares = self.share_id is not None and other.share_id is not None
         return not both_shares or self.share_id == other.share_id

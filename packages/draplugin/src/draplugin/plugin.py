@@ -23,10 +23,11 @@ from .claimservice import ClaimService
 from .health import HealthFeed, HealthHandler
 from .kube import RESOURCECLAIMS, Api
 from .metrics import NoRecorder, Recorder
-from .model import Claim, ClaimRef, Handler
+from .model import Claim, ClaimRef, Handler, Prepared
 from .orphans import OrphanCollector
 from .site import PLUGINS, REGISTRY, Site
 from .sockets import check_driver_name, socket_names, sweep
+from .status import StatusWriter
 from .wire import (
     DRA_SERVICES,
     HEALTH_SERVICES,
@@ -88,6 +89,7 @@ class Plugin:
         self._api = api
         self._recorder = recorder or NoRecorder()
         self._events = events
+        self._status = StatusWriter(api, driver)
         self._collect_orphans = collect_orphans
         self._registration = Registration()
         self._health = HealthFeed(handler if isinstance(handler, HealthHandler) else None)
@@ -211,7 +213,12 @@ class Plugin:
             self.cdi,
             recorder=self._recorder,
             refused=self._refused,
+            prepared=self._prepared,
         )
+
+    def _prepared(self, claim: Claim, devices: Sequence[Prepared]) -> None:
+        if any(device.status is not None for device in devices):
+            self._spawn(self._status.write(claim, devices), "status")
 
     def _orphans(self) -> OrphanCollector:
         return OrphanCollector(

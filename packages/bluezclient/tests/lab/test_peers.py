@@ -1,0 +1,117 @@
+"""Devices of other kinds on the real bluetoothd: a passkey, a private address, an intruder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bluezclient import Adapter, Address, Client, Prompt, PromptKind
+from bluezclient.storage import read_bond
+
+from .conftest import STORAGE
+from .test_pairing import PATIENCE, sealed
+
+if TYPE_CHECKING:
+    from lab.radio import Bluetoothd
+
+    from .peers import Intruder, Keyboard
+
+pytestmark = pytest.mark.lab
+
+INPUT_CONF = Path("/etc/bluetooth/input.conf")
+
+
+@pytest.fixture
+async def keyboard(
+    request: pytest.FixtureRequest, logs: Path, air: object
+) -> AsyncIterator[Keyboard]:
+    """A keyboard with the settings of the test's parameter."""
+    from .peers import Keyboard
+
+    async with Keyboard(logs, **request.param) as made:
+        yield made
+
+
+@pytest.fixture
+async def intruder(logs: Path, air: object) -> AsyncIterator[Intruder]:
+    """A gamepad that wants in without a bond."""
+    from .peers import Intruder
+
+    async with Intruder(logs) as made:
+        yield made
+
+
+@pytest.mark.parametrize("keyboard", [{"passkey": True}], indirect=True)
+async def test_a_keyboard_is_paired_by_the_passkey_that_is_shown(
+    client: Client, adapter: Adapter, keyboard: Keyboard
+) -> None:
+    prompts: list[Prompt] = []
+
+    async def on_prompt(prompt: Prompt) -> None:
+        prompts.append(prompt)
+        if len(prompts) == 1:
+            await keyboard.type(prompt.code)
+
+    address = Address(keyboard.address)
+    await keyboard.advertise()
+    async with client.pairing_window(adapter, "KeyboardDisplay", on_prompt=on_prompt) as window:
+        device = await window.pair(address, deadline=PATIENCE)
+    assert (device.bonded, device.trusted) == (True, True)
+    assert {(prompt.kind, prompt.address) for prompt in prompts} == {
+        (PromptKind.SHOW_PASSKEY, address)
+    }
+    bond = await sealed(client, adapter, address)
+    assert b"Authenticated=1" in bond.files["info"] or b"Authenticated=3" in bond.files["info"]
+
+
+@pytest.mark.parametrize("keyboard", [{"private": True}], indirect=True)
+async def test_a_private_address_gives_way_to_the_identity_and_the_path_does_not(
+    client: Client, adapter: Adapter, keyboard: Keyboard, bluetoothd: Bluetoothd
+) -> None:
+    private, identity = Address(keyboard.address), Address("F0:F1:F2:F3:F4:F5")
+    assert private != identity
+    await keyboard.advertise()
+    async with client.pairing_window(adapter) as window:
+        device = await window.pair(private, deadline=PATIENCE)
+        assert identity in [seen.address for seen in window.seen]
+    assert (device.address, device.bonded, device.trusted) == (identity, True, True)
+    assert device.path.endswith(private.bluez)
+    assert client.state.device(private) is None
+    assert [key[1] for key in client.state.links] == [identity]
+    await sealed(client, adapter, identity)
+    assert read_bond(STORAGE, adapter.address, private) is None
+    await asyncio.to_thread(bluetoothd.restart)
+    state = await client.until(
+        lambda s: s.device(identity) is not None, PATIENCE, through_loss=True
+    )
+    assert state.require_device(identity).path.endswith(identity.bluez)
+    assert state.require_device(identity).bonded
+
+
+@pytest.fixture(params=["true", "false"])
+def guard(request: pytest.FixtureRequest, bluetoothd: Bluetoothd) -> Iterator[str]:
+    """bluetoothd with ClassicBondedOnly on or off."""
+    before = INPUT_CONF.read_text()
+    bluetoothd.stop()
+    INPUT_CONF.write_text(f"[General]\nUserspaceHID=true\nClassicBondedOnly={request.param}\n")
+    bluetoothd.start()
+    yield str(request.param)
+    INPUT_CONF.write_text(before)
+
+
+async def test_a_gamepad_without_a_bond_gets_in_only_when_the_guard_is_off(
+    guard: str, client: Client, adapter: Adapter, intruder: Intruder
+) -> None:
+    """CVE-2023-45866; a desktop's agent that says yes to everything stands by."""
+    from lab.bluez import Host
+
+    async with Host():
+        opened = await intruder.attack(adapter.address.colons)
+        nodes = await asyncio.to_thread(Path("/proc/bus/input/devices").read_text)
+    device = client.state.device(Address(intruder.address))
+    assert device is None or not device.bonded
+    assert opened == (guard == "false")
+    assert ("Wireless Controller" in nodes) == (guard == "false")

@@ -504,3 +504,74 @@ async def test_two_radios_have_their_windows_at_once(client: Client, fake_bluez:
     async with client.pairing_window(ADAPTER) as one, client.pairing_window(second) as two:
         devices = await asyncio.gather(one.pair(PAD), two.pair(PAD))
     assert [device.adapter_address for device in devices] == [ADAPTER, second]
+
+
+# -- what users ran into, by thread ------------------------------------------------------------
+
+
+async def test_half_a_second_passes_between_the_end_of_the_scan_and_the_pairing(
+    client: Client, fake_bluez: FakeBluez
+) -> None:
+    """bluest #44: pairing right after discovery fails."""
+    fake_bluez.peers.append(replace(PEER))
+    async with client.pairing_window(ADAPTER) as window:
+        await window.pair(PAD)
+    at = {call.member: call.at for call in reversed(fake_bluez.calls)}
+    assert at["Pair"] - at["StopDiscovery"] >= 0.5
+
+
+async def test_a_discovery_already_in_progress_is_running_and_one_not_started_is_stopped(
+    client: Client, fake_bluez: FakeBluez
+) -> None:
+    """bluer #47, habluetooth PR#153: discovery stuck in InProgress."""
+    fake_bluez.peers.append(replace(PEER))
+    fake_bluez.fail_next("StartDiscovery", "InProgress", "Operation already in progress")
+    fake_bluez.fail_next("StopDiscovery", "Failed", "No discovery started")
+    async with client.pairing_window(ADAPTER) as window:
+        assert (await window.pair(PAD)).bonded
+
+
+async def test_a_window_never_connects_a_device_that_is_not_bonded(
+    client: Client, fake_bluez: FakeBluez
+) -> None:
+    """blueman #2219, #2261: Connect before Pair leaves the device unusable."""
+    fake_bluez.peers.append(replace(PEER, outcomes=["AuthenticationFailed"]))
+    async with client.pairing_window(ADAPTER) as window:
+        await window.pair(PAD)
+    assert calls(fake_bluez, "Connect") == 0
+
+
+async def test_a_pad_in_another_mode_is_another_device_and_the_old_bond_stays(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    """bluez #1914, batocera #9006: 8BitDo pads have an address for each mode."""
+    other = Address("E4:17:D8:00:00:02")
+    fake_bluez.add_device(hci0, PAD, Name="Pad", Alias="Pad")
+    fake_bluez.peers.append(replace(PEER, address=other, name="Pad"))
+    async with client.pairing_window(ADAPTER) as window:
+        await window.pair(other)
+    assert client.state.require_device(PAD).bonded
+    assert client.state.require_device(other).bonded
+
+
+async def test_a_device_that_refuses_its_key_is_never_unpaired_by_itself(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    """bluez #2475, #433."""
+    path = fake_bluez.add_device(hci0, PAD)
+    for _ in range(5):
+        fake_bluez.connect_device(path)
+        fake_bluez.disconnect_device(path, "Authentication")
+        await asyncio.sleep(1)
+    assert client.state.links[(ADAPTER, PAD)].key_missing
+    assert calls(fake_bluez, "RemoveDevice") == 0
+
+
+async def test_discovery_of_its_own_ends_with_its_block(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    fake_bluez.peers.append(replace(PEER))
+    async with client.discovering(ADAPTER, transport="bredr"):
+        await client.until(lambda state: state.device(PAD) is not None, 5)
+    state = await client.until(lambda state: not state.adapters[hci0].discovering, 5)
+    assert state.require_device(PAD).rssi is None

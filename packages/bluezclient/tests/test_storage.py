@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -276,6 +277,27 @@ def test_who_wins(tmp_path: Path, on_disk: str, prefer: str, winner: str) -> Non
     assert (report.kept if winner == "disk" else report.written) == {PAD}
 
 
+@given(
+    st.dictionaries(
+        st.text(max_size=12) | st.sampled_from(["info", "cache", "../info", "/etc/x", "..", "."]),
+        st.binary(max_size=20) | st.just(PAD_INFO.encode()),
+    )
+)
+def test_whatever_the_material_nothing_is_written_outside_and_no_device_without_a_key(
+    files: dict[str, bytes],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "bluetooth")
+        root.mkdir()
+        report = restore(root, ADAPTER, [Bond(ADAPTER, PAD, files)])
+        assert [path.name for path in Path(folder).iterdir()] == ["bluetooth"]
+        homes = [path for path in root.glob("*/*") if path.name != "cache"]
+        assert (PAD in report.refused) == (homes == [])
+        for home in homes:
+            assert home == root / ADAPTER.colons / PAD.colons
+            assert read_bonds(root, ADAPTER)[0].files["info"] == files["info"]
+
+
 def test_an_empty_cache_is_never_written_and_the_lack_is_reported(tmp_path: Path) -> None:
     report = restore(
         tmp_path, ADAPTER, [Bond(ADAPTER, PAD, {"info": PAD_INFO.encode(), "cache": b""})]
@@ -345,8 +367,10 @@ REKEYED = bond(PAD_INFO.replace(KEY, KEY[::-1]), PAD_CACHE)
                 (0.0, "change"),
                 *((1.5 * n, WHOLE, False, None) for n in range(1, 7)),
                 (10.0, WHOLE, False, None),
+                (20.0, WHOLE, False, None),
+                (30.0, WHOLE, True, True),
             ],
-            id="but never before bluetoothd calls it bonded",
+            id="but never before bluetoothd calls it bonded, however late that is",
         ),
         pytest.param(
             [

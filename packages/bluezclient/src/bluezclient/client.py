@@ -39,6 +39,7 @@ from bluezclient.bus import (
     system_bus,
 )
 from bluezclient.cache import ObjectCache
+from bluezclient.discovery import Discovery
 from bluezclient.errors import (
     AdapterUnpowered,
     BluezError,
@@ -335,6 +336,24 @@ class Client:
 
     async def _until_gone(self, path: str) -> None:
         await self.until(lambda state: path not in state.devices, 2 * self.call_deadline)
+
+    @asynccontextmanager
+    async def discovering(
+        self, adapter: Adapter | Address, *, transport: str = "auto"
+    ) -> AsyncIterator[None]:
+        """Discovery for as long as the block runs, on a connection of its own.
+
+        What is heard is in `state`: devices with an `rssi`. `transport`: auto, bredr or le. Ends
+        with bluetoothd or the radio's power; a pairing window is what resumes. Raises
+        `AdapterMissing`, `AdapterUnpowered`, `Unavailable`.
+        """
+        path = self._adapter(adapter)[1]
+        connection = await open_connection(self.connector, self.call_deadline)
+        try:
+            async with Discovery(connection, path, transport):
+                yield
+        finally:
+            await connection.close()
 
     def pairing_window(
         self,

@@ -175,6 +175,9 @@ class PairingWindow:
                 await self._try_to_arm()
                 self._observe(self._client.state)
                 await self._wake.wait()
+        except Exception:
+            log.exception("the pairing window on %s can no longer be held open", self.adapter)
+            raise
         finally:
             unsubscribe()
 

@@ -92,6 +92,8 @@ class Sealer:
             self._following[device] = _Follow(follow.first_change, now)
             return None
         if not complete and not bonded:
+            # bluetoothd may take the bond up at any time without touching a file, so never stop.
+            self._following[device] = _Follow(now, now + self.cap)
             return None
         return self._give(device, BondSnapshot(bond, complete), now)
 

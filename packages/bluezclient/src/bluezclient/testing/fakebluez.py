@@ -65,11 +65,15 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A method call bluetoothd received; `arguments` are plain, property writes are "Set"."""
+    """A method call bluetoothd received; `arguments` are plain, property writes are "Set".
+
+    `at`: when, on the loop's clock.
+    """
 
     path: str
     member: str
     arguments: tuple[Any, ...] = ()
+    at: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         name = self.path.rpartition("/")[2]
@@ -335,7 +339,8 @@ class FakeBluez:
     def _handle(self, message: Message) -> None:
         plain = tuple(v.value if isinstance(v, Variant) else v for v in message.body)
         member = message.member or ""
-        self.calls.append(Call(message.path or "", member, plain))
+        now = asyncio.get_running_loop().time()
+        self.calls.append(Call(message.path or "", member, plain, now))
         label = f"Set {plain[1]}" if member == "Set" and len(plain) == 3 else member
         try:
             if self._failures.get(label):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ from bluezclient.properties import (
     DEVICE,
     DEVICE_PROPERTIES,
     INPUT_PROPERTIES,
+    as_markdown,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -416,6 +418,11 @@ def test_every_property_has_its_field_and_every_optional_one_can_be_absent(
     for name, prop in properties.items():
         if prop.optional:
             assert fields[name].default is None
+
+
+def test_the_page_of_properties_is_the_table() -> None:
+    page = Path(__file__).parents[1] / "PROPERTIES.md"
+    assert page.read_text() == as_markdown(), "run python -m bluezclient.properties > PROPERTIES.md"
 
 
 VALUES = st.recursive(

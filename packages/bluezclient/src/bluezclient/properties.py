@@ -7,6 +7,7 @@ that has the property outside `--experimental`; "" means older than anything sup
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 ADAPTER = "org.bluez.Adapter1"
@@ -109,3 +110,37 @@ TABLES: dict[str, tuple[Prop, ...]] = {
     BATTERY: BATTERY_PROPERTIES,
     INPUT: INPUT_PROPERTIES,
 }
+
+
+def as_markdown() -> str:
+    """The table as a page: what each property is called on D-Bus, and where it is in the model."""
+    lines = ["# Properties", "", "What bluetoothd publishes and where the model has it; written by"]
+    lines += [
+        "`python -m bluezclient.properties`. Anything else bluetoothd says is in `extra`.",
+        "",
+    ]
+    for interface, table in TABLES.items():
+        lines += [
+            f"## {interface}",
+            "",
+            "| Property | Type | Field | Meaning |",
+            "|---|---|---|---|",
+        ]
+        lines += [_row(prop) for prop in table]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _row(prop: Prop) -> str:
+    marks = [
+        "can be absent" if prop.optional else "",
+        "writable" if prop.writable else "",
+        f"since {prop.since}" if prop.since else "",
+    ]
+    notes = ", ".join(mark for mark in marks if mark)
+    meaning = f"{prop.doc} ({notes})" if notes else prop.doc
+    return f"| {prop.name} | `{prop.signature}` | `{prop.field}` | {meaning} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_markdown())

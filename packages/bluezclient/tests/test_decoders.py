@@ -422,7 +422,7 @@ def test_every_property_has_its_field_and_every_optional_one_can_be_absent(
 
 def test_the_page_of_properties_is_the_table() -> None:
     page = Path(__file__).parents[1] / "PROPERTIES.md"
-    assert page.read_text() == as_markdown(), "run python -m bluezclient.properties > PROPERTIES.md"
+    assert page.read_text() == as_markdown()
 
 
 VALUES = st.recursive(

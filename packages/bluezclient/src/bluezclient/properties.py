@@ -7,7 +7,6 @@ that has the property outside `--experimental`; "" means older than anything sup
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 ADAPTER = "org.bluez.Adapter1"
@@ -140,7 +139,3 @@ def _row(prop: Prop) -> str:
     notes = ", ".join(mark for mark in marks if mark)
     meaning = f"{prop.doc} ({notes})" if notes else prop.doc
     return f"| {prop.name} | `{prop.signature}` | `{prop.field}` | {meaning} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(as_markdown())

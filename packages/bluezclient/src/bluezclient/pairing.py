@@ -250,14 +250,16 @@ class PairingWindow:
     async def close(self) -> None:
         """End discovery, put `Pairable` back, drop the agent with its connection."""
         self._agent.reset()
-        connection, discovery = self._connection, self._discovery
+        connection, armed = self._connection, self._armed
         if connection is None:
             return
-        with suppress(BluezError):
-            if self._armed is not None and discovery is not None:
-                await discovery.stop()
-                if self._was_pairable is False:
-                    await connection.set(self._armed[1], ADAPTER, "Pairable", "b", False)
+        if armed is not None and self._discovery is not None:
+            with suppress(BluezError):
+                await self._discovery.stop()
+            if self._was_pairable is False:
+                with suppress(BluezError):
+                    await connection.set(armed[1], ADAPTER, "Pairable", "b", False)
+            with suppress(BluezError):
                 await connection.call(
                     "/org/bluez", AGENT_MANAGER, "UnregisterAgent", "o", AGENT_PATH
                 )

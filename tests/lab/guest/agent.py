@@ -32,6 +32,7 @@ import time
 from typing import Any, BinaryIO
 
 PORT = "/dev/virtio-ports/lab.agent"
+PORT_SECONDS = 60.0
 ALIVE_SECONDS = 3.0
 # A child that fled its session may keep a pipe open for ever; nobody waits longer for it.
 DRAIN_SECONDS = 5.0
@@ -41,6 +42,10 @@ class Port:
     """The line to the host; writes of whole lines from any thread."""
 
     def __init__(self, path: str) -> None:
+        # The port and udev's name for it may come after everything else on a busy host.
+        end = time.monotonic() + PORT_SECONDS
+        while not os.path.exists(path) and time.monotonic() < end:  # noqa: PTH110
+            time.sleep(0.05)
         self._fd = os.open(path, os.O_RDWR)
         self._lock = threading.Lock()
 

@@ -66,5 +66,14 @@ class Api:
             with error:
                 if error.code == HTTPStatus.NOT_FOUND:
                     return None
-                said = error.read().decode(errors="replace")
+                said = _message(error.read())
             raise OSError(f"{request.full_url}: {error.code} {said}") from error
+
+
+def _message(body: bytes) -> str:
+    """The message of a Status object, or the answer as it is (a proxy may have written it)."""
+    try:
+        message: str = json.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")
+    return message

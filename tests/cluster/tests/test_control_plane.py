@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from cluster import controlplane, rundir
+from cluster.api import Api
 from cluster.controlplane import ControlPlane
 from cluster.kubectl import Kubectl, KubectlError
 from cluster.processes import ComponentDiedError
@@ -134,6 +135,13 @@ def test_keys_are_their_owners_alone(control_plane: ControlPlane) -> None:
     secret = [*control_plane.path.rglob("*.key"), *control_plane.path.rglob("*.kubeconfig")]
     assert len(secret) >= 6
     assert {path.stat().st_mode & 0o777 for path in secret} == {0o600}
+
+
+def test_the_harness_reads_refusals_in_the_servers_words(control_plane: ControlPlane) -> None:
+    stranger = Api(control_plane.user_kubeconfig("stranger"))
+    with pytest.raises(OSError, match=r'403 secrets is forbidden: User "stranger" cannot list'):
+        stranger.get("/api/v1/secrets")
+    assert Api(control_plane.kubeconfig).get("/api/v1/namespaces/no-such") is None
 
 
 def test_nobody_gets_in_without_a_certificate(

@@ -40,6 +40,11 @@ if [ -n "$card" ]; then
     echo "nameserver 10.0.2.3" > /etc/resolv.conf
 fi
 
+# The port comes when QEMU has answered, which on a busy host is after udev has settled.
+for _ in $(seq 300); do
+    [ -e /dev/virtio-ports/lab.agent ] && break
+    sleep 0.1
+done
 python3 /lab/agent.py &
 wait $!
 echo "lab: the agent left with status $?"

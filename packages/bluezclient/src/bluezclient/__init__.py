@@ -29,6 +29,7 @@ from bluezclient.errors import (
 )
 from bluezclient.model import Adapter, Availability, Battery, Device, Link, State
 from bluezclient.pairing import Capability, PairingWindow, Prompt, PromptKind, Seen
+from bluezclient.power import kernel_battery
 from bluezclient.reasons import (
     AdapterFate,
     Evidence,
@@ -90,4 +91,5 @@ __all__ = [
     "is_benign",
     "is_flapping",
     "is_sleeper",
+    "kernel_battery",
 ]

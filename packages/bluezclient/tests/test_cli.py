@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from pathlib import Path
@@ -45,6 +46,7 @@ async def test_adapters_and_devices(
         people = await run(*bus, "devices")
         assert "gamepad" in people
         assert "NeverConnected" in people
+        assert PAD.colons in people
         assert "Sofa [pad]\N{REPLACEMENT CHARACTER}[31m" in people
         assert "Neighbour" not in people
         assert "Neighbour" in await run(*bus, "devices", "--all")
@@ -68,6 +70,49 @@ async def test_pair_and_unpair(
         assert {line["seen"]["kind"] for line in lines[:-1]} == {"gamepad"}
         assert "is unpaired" in await run(*bus, "unpair", PAD.dashes)
         assert not any(PAD.bluez in path for path in fake.objects)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_watch_follows_links_with_their_reasons_and_the_loss_of_bluetoothd(
+    private_bus_address: str, tmp_path: Path, terminal: bool
+) -> None:
+    shown = io.StringIO()
+    output = Output(json=False, console=Console(file=shown, width=160, force_terminal=terminal))
+    options = cli._parser().parse_args(["--bus", private_bus_address, "watch"])
+    async with FakeBluez.on_bus(private_bus_address) as fake:
+        pad = fake.add_device(fake.add_adapter(ADAPTER), PAD, Class=0x002508)
+        watching = asyncio.ensure_future(COMMANDS["watch"](options, output))
+        await until_shown(shown, "NeverConnected")
+        fake.connect_device(pad)
+        await until_shown(shown, "Connected")
+        fake.disconnect_device(pad, "Timeout")
+        await until_shown(shown, "Asleep")
+    await until_shown(shown, "bluetoothd is not running")
+    watching.cancel()
+    await asyncio.wait({watching})
+
+
+async def until_shown(shown: io.StringIO, text: str) -> None:
+    async with asyncio.timeout(10):
+        while text not in shown.getvalue():  # noqa: ASYNC110 -- a terminal has no event to wait for
+            await asyncio.sleep(0.01)
+
+
+async def test_pair_on_a_terminal_shows_what_is_seen_and_how_long_is_left(
+    private_bus_address: str,
+) -> None:
+    shown = io.StringIO()
+    output = Output(json=False, console=Console(file=shown, width=160, force_terminal=True))
+    arguments = ["--bus", private_bus_address, "pair", PAD.dashes, "--seconds", "10"]
+    slow = Peer(PAD, heard_after=0.05, link_after=0.7, bond_after=0.01, services_after=0.01)
+    async with FakeBluez.on_bus(private_bus_address) as fake:
+        fake.add_adapter(ADAPTER)
+        fake.peers.append(slow)
+        assert await COMMANDS["pair"](cli._parser().parse_args(arguments), output) == 0
+    assert "s left: hold its pairing button" in shown.getvalue()
+    assert f"Pairing with {PAD}, 10 s left" in shown.getvalue(), "and no emoji in an address"
+    assert "gamepad" in shown.getvalue()
+    assert "paired with A0:AB:51:33:B7:12 (Wireless Controller)" in shown.getvalue()
 
 
 async def test_bonds_are_shown_without_their_keys(

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 from bluezclient.address import Address
 
@@ -57,7 +58,7 @@ class Output:
         if self.json:
             self.document(data)
         else:
-            self.console.print(text, markup=False, highlight=False)
+            self.console.print(Text(printable(text)))
 
     def error(self, reason: str, error: Exception) -> None:
         """One line on stderr: the reason, the text, and the D-Bus name if there is one."""
@@ -69,19 +70,20 @@ class Output:
             sys.stderr.write(f"bluezclient: {reason}: {error}{origin}\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table whose cells are plain text: names from the air are never read as markup."""
-    made = Table(title=title, title_justify="left", header_style="bold")
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
+    """A titled table of plain text.
+
+    Text, never markup: a device chooses its own name, and rich reads `:AB:` in an address as an
+    emoji.
+    """
+    made = Table(header_style="bold")
     for column in columns:
         made.add_column(column)
     for row in rows:
-        made.add_row(*(printable(cell) for cell in row))
-    return made
+        made.add_row(*(Text(printable(cell)) for cell in row))
+    return Group(Text(title, style="bold"), made)
 
 
 def printable(text: str) -> str:
-    """Text with control characters replaced and markup defused: a device chooses its own name."""
-    shown = "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-    return shown.replace("[", r"\[")
+    """Text with control characters replaced, so that a name cannot drive the terminal."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

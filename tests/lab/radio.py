@@ -17,7 +17,8 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from lab.daemon import Daemon
+from lab import mgmt
+from lab.daemon import Daemon, DaemonError
 
 BUS_SOCKET = Path("/run/dbus/system_bus_socket")
 AIR_SOCKET = Path("/tmp/bt-server-bredrle")
@@ -50,7 +51,11 @@ class _Part:
         self.start()
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.daemon.kill()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,18 +89,28 @@ class Air(_Part):
         self.daemon = Daemon("btvirt", ["btvirt", "-s", f"-l{radios}"], logs)
 
     def start(self) -> None:
-        """Start it and wait for its radios and its socket."""
-        for old in AIR_SOCKET.parent.glob("bt-server-*"):
-            old.unlink()
-        self.daemon.launch()
-        self.daemon.wait_until(AIR_SOCKET.is_socket, "socket for peers")
-        self.daemon.wait_until(lambda: len(radios()) >= self.radios, "radio in the kernel")
+        """Start it and wait for its socket and until the kernel has set its radios up."""
+        for attempt in range(_AIR_ATTEMPTS):
+            for old in AIR_SOCKET.parent.glob("bt-server-*"):
+                old.unlink()
+            self.daemon.launch()
+            self.daemon.wait_until(AIR_SOCKET.is_socket, "socket for peers")
+            try:
+                self.daemon.wait_until(self._set_up, "radio that the kernel has set up", 15)
+            except DaemonError:
+                if attempt == _AIR_ATTEMPTS - 1 or not self.daemon.running:
+                    raise
+                self.daemon.kill()
+            else:
+                return
+
+    def _set_up(self) -> bool:
+        return len(mgmt.radios()) >= self.radios
 
 
-def radios() -> list[str]:
-    """The kernel's radios, like hci0."""
-    folder = Path("/sys/class/bluetooth")
-    return sorted(path.name for path in folder.glob("hci*") if ":" not in path.name)
+# The kernel gives a new radio two seconds for its first answer (HCI_CMD_TIMEOUT) and then
+# leaves it alone for good; an emulated machine on a busy host may need longer.
+_AIR_ATTEMPTS = 6
 
 
 class Bluetoothd(_Part):

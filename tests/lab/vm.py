@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -243,6 +244,7 @@ class Machine:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                preexec_fn=_die_with_parent,
             )
         self._connect()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -447,6 +449,14 @@ class Machine:
         self._gone.set()
         for program in list(self._programs.values()):
             program.handle(None)
+
+
+def _die_with_parent() -> None:
+    """In QEMU's process: no guest outlives a host program that was killed (prctl(2))."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+_PR_SET_PDEATHSIG = 1
 
 
 def _share_arguments(number: int, share: Share) -> list[str]:

@@ -55,6 +55,17 @@ var (
 
 func said(text string) *string { return &text }
 
+// guarded runs a step of the library, which panics on a few expressions; a panic is a refusal.
+func guarded(step func() *string) (said *string) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			text := fmt.Sprintf("panic: %v", problem)
+			said = &text
+		}
+	}()
+	return step()
+}
+
 // evaluate does what the scheduler does with a stored expression and one device.
 func evaluate(q question, a *answer) {
 	compiled := dracel.GetCompiler(plain).CompileCELExpression(q.Expression, dracel.Options{DisableCostEstimation: true})
@@ -127,11 +138,20 @@ func main() {
 	questions := read()
 	answers := make([]answer, len(questions))
 	for i, q := range questions {
-		evaluate(q, &answers[i])
-		answers[i].CreateError, answers[i].MaxCost = create(plain, q.Expression)
+		a := &answers[i]
+		if panicked := guarded(func() *string { evaluate(q, a); return nil }); panicked != nil {
+			*a = answer{CompileError: panicked}
+		}
+		a.CreateError = guarded(func() (said *string) {
+			said, a.MaxCost = create(plain, q.Expression)
+			return said
+		})
 	}
 	for i, q := range questions {
-		answers[i].CreateErrorLists, _ = create(lists, q.Expression)
+		answers[i].CreateErrorLists = guarded(func() *string {
+			said, _ := create(lists, q.Expression)
+			return said
+		})
 	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,22 +17,37 @@ from typing import Any
 DRIVERS = ("dra.example.com", "gpu.example.com")
 DOMAINS = (*DRIVERS, "ext.example.com", "nope")
 NAMES = ("model", "count", "ok", "ver", "family", "size")
-QUANTITIES = ("0", "1", "4", "500m", "1500m", "2000m", "1k", "1Ki", "16Gi", "1.5Gi", "1e3", "10E", "-1", "007")
+QUANTITIES = (
+    "0",
+    "1",
+    "4",
+    "500m",
+    "1500m",
+    "2000m",
+    "1k",
+    "1Ki",
+    "16Gi",
+    "1.5Gi",
+    "1e3",
+    "10E",
+    "-1",
+    "007",
+)
 VERSIONS = ("1.0.0", "1.10.2", "1.9.0", "2.0.0-rc.1", "2.0.0-rc.2", "2.0.0", "1.0.0+build", "0.0.0")
 STRINGS = ("", "a", "a100", "A100", "a,b", "10.1.2.3", "é", "1.10.2", "x y ")
+# `<kind>` stands for a part of that kind; `<in x kind other>` for one that may use a variable x.
+_HOLE = re.compile(r"<([a-z]+(?: [a-z]+)*)>")
 
 
 @dataclass(frozen=True)
 class Expr:
-    """An expression: a template with a `{}` for each part."""
+    """An expression: a template, as of `str.format`, with a `{}` for each part."""
 
     template: str
     parts: tuple[Expr, ...] = ()
 
     def __str__(self) -> str:
-        pieces = self.template.split("{}")
-        rest = zip(self.parts, pieces[1:], strict=True)
-        return pieces[0] + "".join(f"{part}{piece}" for part, piece in rest)
+        return self.template.format(*self.parts)
 
 
 Pair = tuple[Expr, dict[str, Any]]
@@ -89,15 +105,9 @@ class _Maker:
         return self._fill(template, depth)
 
     def _fill(self, template: str, depth: int) -> Expr:
-        """Make the parts that a template names: `<kind>`, `<x:kind>` binds a variable there."""
-        text, parts = "", []
-        rest = template
-        while "<" in rest:
-            before, _, after = rest.partition("<")
-            name, _, rest = after.partition(">")
-            text += before + "{}"
-            parts.append(self._part(name, depth))
-        return Expr(text + rest, tuple(parts))
+        pieces = _HOLE.split(template)
+        text = "{}".join(piece.replace("{", "{{").replace("}", "}}") for piece in pieces[::2])
+        return Expr(text, tuple(self._part(name, depth) for name in pieces[1::2]))
 
     def _part(self, name: str, depth: int) -> Expr:
         if name == "domain":
@@ -148,10 +158,18 @@ class _Maker:
             (
                 *("(<boolean> && <boolean>)", "(<boolean> || <boolean>)", "!(<boolean>)"),
                 *("(<boolean> ? <boolean> : <boolean>)", "<attribute> == <string>"),
-                *("<attribute> == <number>", "<attribute> == <attribute>", "<attribute> != <string>"),
+                *(
+                    "<attribute> == <number>",
+                    "<attribute> == <attribute>",
+                    "<attribute> != <string>",
+                ),
                 *("<string> == <attribute>", "<attribute> < <number>", "<attribute> >= <string>"),
                 *("<number> < <number>", "<number> == <number>", "<string> == <string>"),
-                *("<string> < <string>", "<string>.startsWith(<string>)", "<string>.contains(<string>)"),
+                *(
+                    "<string> < <string>",
+                    "<string>.startsWith(<string>)",
+                    "<string>.contains(<string>)",
+                ),
                 *("<attribute>.startsWith(<string>)", "<attribute>.endsWith(<string>)"),
                 *("<string> in <strings>", "<attribute> in <strings>", "<number> in <numbers>"),
                 *("<quantity>.isGreaterThan(<quantity>)", "<quantity> == <quantity>"),
@@ -159,17 +177,49 @@ class _Maker:
                 *("<version>.isGreaterThan(<version>)", "<version> == <version>"),
                 *("<attribute>.isLessThan(<version>)", "<attribute> == <version>"),
                 *("isQuantity(<string>)", "isSemver(<string>)", "isSemver(<string>, <boolean>)"),
-                *("<strings>.exists(s, <in s string boolean>)", "<strings>.all(s, <in s string boolean>)"),
-                *("<numbers>.exists_one(n, <in n number boolean>)", "<numbers>.all(n, <in n number boolean>)"),
-                *("cel.bind(b, <boolean>, <in b boolean boolean>)", "cel.bind(s, <string>, <in s string boolean>)"),
+                *(
+                    "<strings>.exists(s, <in s string boolean>)",
+                    "<strings>.all(s, <in s string boolean>)",
+                ),
+                *(
+                    "<numbers>.exists_one(n, <in n number boolean>)",
+                    "<numbers>.all(n, <in n number boolean>)",
+                ),
+                *(
+                    "cel.bind(b, <boolean>, <in b boolean boolean>)",
+                    "cel.bind(s, <string>, <in s string boolean>)",
+                ),
                 *("cel.bind(n, <number>, <in n number boolean>)", "<optional>.hasValue()"),
                 *("<optional> == <optional>", "<optional>.orValue(<string>) == <string>"),
-                *("<strings> == <strings>", "<numbers> == <numbers>", "sets.contains(<strings>, <strings>)"),
-                *("type(<attribute>) == <type>", "dyn(<attribute>) == <string>", "<string>.matches(<pattern>)"),
-                *("<attribute>.matches(<pattern>)", "isIP(<string>)", 'cidr("10.0.0.0/8").containsIP(<string>)'),
-                *("format.dns1123Label().validate(<string>).hasValue()", "<map> == <map>", "<string> in <map>"),
-                *("<strings>.isSorted()", "device.attributes[<domain>] == device.attributes[<domain>]"),
-                *("<attribute>", "<attribute>.nope()", "<numbers>.exists(i, n, <in n number boolean>)"),
+                *(
+                    "<strings> == <strings>",
+                    "<numbers> == <numbers>",
+                    "sets.contains(<strings>, <strings>)",
+                ),
+                *(
+                    "type(<attribute>) == <type>",
+                    "dyn(<attribute>) == <string>",
+                    "<string>.matches(<pattern>)",
+                ),
+                *(
+                    "<attribute>.matches(<pattern>)",
+                    "isIP(<string>)",
+                    'cidr("10.0.0.0/8").containsIP(<string>)',
+                ),
+                *(
+                    "format.dns1123Label().validate(<string>).hasValue()",
+                    "<map> == <map>",
+                    "<string> in <map>",
+                ),
+                *(
+                    "<strings>.isSorted()",
+                    "device.attributes[<domain>] == device.attributes[<domain>]",
+                ),
+                *(
+                    "<attribute>",
+                    "<attribute>.nope()",
+                    "<numbers>.exists(i, n, <in n number boolean>)",
+                ),
                 *("[<attribute>, <attribute>].exists(a, a == <string>)", "<duration> < <duration>"),
             ),
         )
@@ -179,13 +229,30 @@ class _Maker:
             depth,
             (*(json.dumps(s, ensure_ascii=False) for s in STRINGS), "device.driver"),
             (
-                *("<string> + <string>", "<string>.lowerAscii()", "<string>.upperAscii()", "<string>.trim()"),
+                *(
+                    "<string> + <string>",
+                    "<string>.lowerAscii()",
+                    "<string>.upperAscii()",
+                    "<string>.trim()",
+                ),
                 *("<string>.substring(<number>)", "<string>.substring(<number>, <number>)"),
-                *("<string>.replace(<string>, <string>)", "<strings>.join(<string>)", "<string>.charAt(<number>)"),
+                *(
+                    "<string>.replace(<string>, <string>)",
+                    "<strings>.join(<string>)",
+                    "<string>.charAt(<number>)",
+                ),
                 *("string(<attribute>)", "string(<number>)", "(<boolean> ? <string> : <string>)"),
                 *("<optional>.orValue(<string>)", "<optional>.value()", "<strings>[<number>]"),
-                *('"%s-%d".format([dyn(<string>), <number>])', "<string>.find(<pattern>)", "<map>[<string>]"),
-                *("cel.bind(s, <string>, <in s string string>)", "strings.quote(<string>)", "dyn(<attribute>)"),
+                *(
+                    '"%s-%d".format([dyn(<string>), <number>])',
+                    "<string>.find(<pattern>)",
+                    "<map>[<string>]",
+                ),
+                *(
+                    "cel.bind(s, <string>, <in s string string>)",
+                    "strings.quote(<string>)",
+                    "dyn(<attribute>)",
+                ),
             ),
         )
 
@@ -194,13 +261,31 @@ class _Maker:
             depth,
             ("0", "1", "2", "-1", "3", "64", "9223372036854775807", "1.5", "2u"),
             (
-                *("<number> + <number>", "<number> - <number>", "<number> * <number>", "<number> / <number>"),
-                *("<number> % <number>", "size(<string>)", "<strings>.size()", "size(<numbers>)", "-(<number>)"),
+                *(
+                    "<number> + <number>",
+                    "<number> - <number>",
+                    "<number> * <number>",
+                    "<number> / <number>",
+                ),
+                *(
+                    "<number> % <number>",
+                    "size(<string>)",
+                    "<strings>.size()",
+                    "size(<numbers>)",
+                    "-(<number>)",
+                ),
                 *("int(<string>)", "int(<number>)", "double(<number>)", "<quantity>.asInteger()"),
                 *("sign(<quantity>)", "<quantity>.compareTo(<quantity>)", "<version>.major()"),
-                *("<version>.compareTo(<version>)", "<string>.indexOf(<string>)", "<numbers>[<number>]"),
+                *(
+                    "<version>.compareTo(<version>)",
+                    "<string>.indexOf(<string>)",
+                    "<numbers>[<number>]",
+                ),
                 *("<numbers>.max()", "<numbers>.min()", "<numbers>.sum()", "int(<attribute>)"),
-                *("(<boolean> ? <number> : <number>)", "cel.bind(n, <number>, <in n number number>)"),
+                *(
+                    "(<boolean> ? <number> : <number>)",
+                    "cel.bind(n, <number>, <in n number number>)",
+                ),
                 *("size(device.attributes)", "size(<attribute>)", "<strings>.indexOf(<string>)"),
             ),
         )
@@ -210,8 +295,16 @@ class _Maker:
             depth,
             (*(f'quantity("{q}")' for q in QUANTITIES), "device.capacity[<domain>].<capacity>"),
             (
-                *("device.capacity[<domain>].<capacity>", "<quantity>.add(<quantity>)", "<quantity>.sub(1)"),
-                *("quantity(<string>)", "<quantity>.add(<number>)", 'device.capacity[<domain>]["memory"]'),
+                *(
+                    "device.capacity[<domain>].<capacity>",
+                    "<quantity>.add(<quantity>)",
+                    "<quantity>.sub(1)",
+                ),
+                *(
+                    "quantity(<string>)",
+                    "<quantity>.add(<number>)",
+                    'device.capacity[<domain>]["memory"]',
+                ),
             ),
         )
 
@@ -225,10 +318,22 @@ class _Maker:
     def optional(self, depth: int) -> Expr:
         return self._pick(
             depth,
-            ("optional.none()", "device.attributes[<domain>].?<name>", 'device.attributes[?"nope"]'),
             (
-                *("optional.of(<string>)", "optional.ofNonZeroValue(<string>)", "<optional>.or(<optional>)"),
-                *("<optional>.optMap(s, <in s string string>)", "<strings>[?<number>]", "<map>[?<string>]"),
+                "optional.none()",
+                "device.attributes[<domain>].?<name>",
+                'device.attributes[?"nope"]',
+            ),
+            (
+                *(
+                    "optional.of(<string>)",
+                    "optional.ofNonZeroValue(<string>)",
+                    "<optional>.or(<optional>)",
+                ),
+                *(
+                    "<optional>.optMap(s, <in s string string>)",
+                    "<strings>[?<number>]",
+                    "<map>[?<string>]",
+                ),
                 *("<optional>.optFlatMap(s, <in s string optional>)", "<strings>.first()"),
                 *("device.attributes[<domain>].?<name>.size()",),
             ),
@@ -239,12 +344,35 @@ class _Maker:
             depth,
             ('["a", "b"]', "[]", '["a100"]', '["b", "a", "a"]'),
             (
-                *("[<string>, <string>]", "<string>.split(<string>)", "<strings>.map(s, <in s string string>)"),
-                *("<strings>.filter(s, <in s string boolean>)", "<strings> + <strings>", "<strings>.sort()"),
-                *("<strings>.distinct()", "<strings>.reverse()", "[<attribute>]", "[?<optional>, <string>]"),
-                *("<string>.findAll(<pattern>)", "<strings>.slice(<number>, <number>)", "<string>.split(<string>, <number>)"),
-                *("<numbers>.map(n, <in n number string>)", "<strings>.sortBy(s, <in s string string>)"),
-                *("[<strings>, <strings>].flatten()", "<strings>.transformList(i, s, <in s string string>)"),
+                *(
+                    "[<string>, <string>]",
+                    "<string>.split(<string>)",
+                    "<strings>.map(s, <in s string string>)",
+                ),
+                *(
+                    "<strings>.filter(s, <in s string boolean>)",
+                    "<strings> + <strings>",
+                    "<strings>.sort()",
+                ),
+                *(
+                    "<strings>.distinct()",
+                    "<strings>.reverse()",
+                    "[<attribute>]",
+                    "[?<optional>, <string>]",
+                ),
+                *(
+                    "<string>.findAll(<pattern>)",
+                    "<strings>.slice(<number>, <number>)",
+                    "<string>.split(<string>, <number>)",
+                ),
+                *(
+                    "<numbers>.map(n, <in n number string>)",
+                    "<strings>.sortBy(s, <in s string string>)",
+                ),
+                *(
+                    "[<strings>, <strings>].flatten()",
+                    "<strings>.transformList(i, s, <in s string string>)",
+                ),
             ),
         )
 
@@ -253,9 +381,20 @@ class _Maker:
             depth,
             ("[1, 2, 3]", "[3, 1]", "[0]", "lists.range(3)"),
             (
-                *("[<number>, <number>]", "<numbers>.map(n, <in n number number>)", "<numbers> + <numbers>"),
-                *("<numbers>.filter(n, <in n number boolean>)", "<numbers>.sort()", "lists.range(<number>)"),
-                *("<strings>.map(s, <in s string number>)", "<numbers>.map(n, <in n number boolean>, <in n number number>)"),
+                *(
+                    "[<number>, <number>]",
+                    "<numbers>.map(n, <in n number number>)",
+                    "<numbers> + <numbers>",
+                ),
+                *(
+                    "<numbers>.filter(n, <in n number boolean>)",
+                    "<numbers>.sort()",
+                    "lists.range(<number>)",
+                ),
+                *(
+                    "<strings>.map(s, <in s string number>)",
+                    "<numbers>.map(n, <in n number boolean>, <in n number number>)",
+                ),
             ),
         )
 
@@ -264,7 +403,10 @@ class _Maker:
             depth,
             ('{"a": "b"}', "{}", '{"a": "x", "é": "y"}'),
             (
-                *('{"k": <string>, <string>: <string>}', "<map>.transformMap(k, v, <in v string string>)"),
+                *(
+                    '{"k": <string>, <string>: <string>}',
+                    "<map>.transformMap(k, v, <in v string string>)",
+                ),
                 *('{?"o": <optional>}',),
             ),
         )
@@ -280,7 +422,9 @@ class _Maker:
         return Expr(self.rng.choice(("string", "int", "bool", "list", "double", "null_type")))
 
     def pattern(self, depth: int) -> Expr:
-        return Expr(self.rng.choice(('"^a"', '"[0-9]+"', '"[a-z]*$"', '"("', "device.driver", '"a|b"')))
+        return Expr(
+            self.rng.choice(('"^a"', '"[0-9]+"', '"[a-z]*$"', '"("', "device.driver", '"a|b"'))
+        )
 
 
 def smaller(pair: Pair) -> Iterator[Pair]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +39,8 @@ def ours(expression: str, device: dict[str, Any]) -> Verdict:
     """What draplugin.cel says."""
     stored, cost = _evaluate(expression, device)
     worst = None
-    try:
+    with suppress(CompileError):
         worst = compile_new(expression).max_cost
-    except CompileError:
-        pass
     return Verdict(stored, worst is not None, _accepted_with_lists(expression), cost, worst)
 
 

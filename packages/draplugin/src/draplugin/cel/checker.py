@@ -1,7 +1,6 @@
 """Gives every node of a tree its type, or says what does not fit and where.
 
-Rules: cel-go checker/checker.go at v0.29, with literals of one type only
-(`HomogeneousAggregateLiterals`), as Kubernetes sets it. What is found is written into the nodes:
+Rules: cel-go checker/checker.go at v0.29. What is found is written into the nodes:
 their types, and for calls the ids of the variants that may apply.
 """
 
@@ -246,12 +245,11 @@ class _Checker:
         shown = types.substitute(self._bound, given, free_to_dyn=True)
         return self._wrong(node, f"expected type '{wanted}' but found '{shown}'")
 
-    def _join(self, node: Node, before: Type | None, now: Type) -> Type:
+    def _join(self, before: Type | None, now: Type) -> Type:
         if before is None:
             return now
-        if self._fits(before, now):
-            return types.most_general(before, now)
-        return self._mismatch(node, before, now)
+        # What differs is refused later (draplugin.cel.validators), but not inside format().
+        return types.most_general(before, now) if self._fits(before, now) else DYN
 
     def _maybe(self, node: Node, optional: bool) -> Type:
         if not optional:
@@ -265,7 +263,7 @@ class _Checker:
         joined: Type | None = None
         for index, item in enumerate(node.items):
             self.check(item)
-            joined = self._join(item, joined, self._maybe(item, index in node.optional))
+            joined = self._join(joined, self._maybe(item, index in node.optional))
         return joined or self._new_parameter()
 
     def _map(self, node: MapNode) -> None:
@@ -273,9 +271,9 @@ class _Checker:
         value: Type | None = None
         for entry in node.entries:
             self.check(entry.key)
-            key = self._join(entry.key, key, entry.key.type)
+            key = self._join(key, entry.key.type)
             self.check(entry.value)
-            value = self._join(entry.value, value, self._maybe(entry.value, entry.optional))
+            value = self._join(value, self._maybe(entry.value, entry.optional))
         node.type = types.map_of(key or self._new_parameter(), value or self._new_parameter())
 
     def _message(self, node: Message) -> None:

@@ -27,12 +27,30 @@ from .ast import (
 from .errors import CompileError, EvaluationError, Issue
 from .functions import implementation
 from .metering import NEW_LIST, NEW_MAP, Meter, call_cost
+from .regex import PatternError, compiled
+from .semver import Version
 from .types import NAMED
-from .values import MISSING, NONE, Map, Missing, Optional, Uint, Value, contains, equal, type_name
+from .values import (
+    MISSING,
+    NONE,
+    Format,
+    Map,
+    Missing,
+    Optional,
+    Uint,
+    Value,
+    contains,
+    equal,
+    is_key,
+    type_name,
+)
 
 _CONVERSIONS = frozenset(
     {"bool", "bytes", "double", "dyn", "duration", "int", "string", "timestamp", "type", "uint"}
 )
+# Functions whose second argument is a regular expression.
+_PATTERNS = frozenset({"matches", "find", "findAll"})
+_INDEXES = frozenset({"_[_]", "_[?_]"})
 
 
 @dataclass(slots=True)
@@ -219,7 +237,7 @@ def _step(frame: Frame, found: Value, qualifier: _Qualifier, optional: bool) -> 
 
 
 def _lookup(found: Value, key: Value, may_miss: bool) -> Value | Missing:
-    if not isinstance(key, (bool, int, Uint, float, str)):
+    if not is_key(key):
         raise EvaluationError(f"invalid qualifier type: {type_name(key)}")
     value: Value | Missing = MISSING
     if isinstance(found, Map):
@@ -336,13 +354,21 @@ class _Equality(Step):
 
 @dataclass(slots=True)
 class _Membership(Step):
-    """`x in [constants]`, which cel-go turns into a look-up without a price."""
+    """`x in [constants]`, which cel-go turns into a look-up without a price.
+
+    That look-up fails on values that cannot be keys of a Go map.
+    """
 
     item: Step
     items: tuple[Value, ...]
 
     def run(self, frame: Frame) -> Value:
-        return contains(self.items, self.item.run(frame))
+        found = self.item.run(frame)
+        if isinstance(found, (bytes, Version, Format)):
+            raise EvaluationError(
+                f"a value of type {type_name(found)} cannot be looked up in a list"
+            )
+        return contains(self.items, found)
 
 
 @dataclass(slots=True)
@@ -508,16 +534,32 @@ class _Planner:
     def _call(self, node: Call) -> Step:
         args = [self.plan(operand) for operand in node.operands]
         special = _SPECIAL.get(node.function)
+        if node.function in _INDEXES:
+            self._check_key(args[1], node)
         if special is not None:
             return special(*args)
+        if node.function in _PATTERNS:
+            self._check_pattern(args[1], node)
         step = _Function(node.function, node.overloads, args)
         if node.overloads == ("in_list",) and isinstance(args[1], _Constant):
             items = args[1].value
             if isinstance(items, tuple) and _all_primitive(items):
-                return _Membership(args[0], items)
+                return _Membership(args[0], items) if items else _Constant(False)
         if node.function in _CONVERSIONS and len(args) == 1:
             return self._folded(step, node)
         return step
+
+    def _check_key(self, key: Step, node: Node) -> None:
+        if isinstance(key, _Constant) and not is_key(key.value):
+            message = f"invalid qualifier type: {type_name(key.value)}"
+            raise CompileError([self._issue(node.at, message)])
+
+    def _check_pattern(self, pattern: Step, node: Node) -> None:
+        if isinstance(pattern, _Constant) and isinstance(pattern.value, str):
+            try:
+                compiled(pattern.value)
+            except PatternError as error:
+                raise CompileError([self._issue(node.at, str(error))]) from None
 
     def _loop(self, node: Comprehension) -> Step:
         return _Loop(

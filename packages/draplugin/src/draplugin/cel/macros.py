@@ -203,7 +203,6 @@ STANDARD: dict[tuple[str, int, bool], Macro] = {
     ("all", 2, True): _all(1),
     ("exists", 2, True): _exists(1),
     ("exists_one", 2, True): _exists_one(1),
-    ("existsOne", 2, True): _exists_one(1),
     ("map", 2, True): _collect(1, False, "argument is not an identifier"),
     ("map", 3, True): _collect(1, True, "argument is not an identifier"),
     ("filter", 2, True): _filter,

@@ -27,6 +27,8 @@ from .values import Map, Value, type_name
 
 # An expression may nest 250 levels, each of which takes a few frames of Python.
 _RECURSION = 20_000
+# Costs from here on come of a size that nothing limits.
+_UNBOUNDED = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def compile_new(
 def _too_complex(cost: int) -> str:
     return (
         f"too complex, exceeds cost limit: up to {cost} units where {COST_LIMIT} are allowed"
-        if cost < 2**64 - 1
+        if cost < _UNBOUNDED
         else f"too complex, exceeds cost limit of {COST_LIMIT}: the size of a value is not bounded"
     )
 

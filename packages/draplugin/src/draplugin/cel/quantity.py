@@ -8,7 +8,7 @@ Rules: k8s.io/apimachinery/pkg/api/resource, quantity.go and amount.go at v0.37.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _DECIMAL = {
     "n": -9,
@@ -43,11 +43,16 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """`unscaled` times ten to the power of `exponent`; `small` when 64 bits hold `unscaled`."""
+    """`unscaled` times ten to the power of `exponent`; `small` when 64 bits hold `unscaled`.
+
+    `derived` marks the result of a sum: on the right of `==` Kubernetes does not know it for a
+    quantity (apiserver/pkg/cel/library, quantity.go: `add` returns a pointer, `Equal` wants none).
+    """
 
     unscaled: int
     exponent: int
     small: bool = True
+    derived: bool = False
 
     def compare(self, other: Quantity) -> int:
         """-1, 0 or 1: this quantity against the other."""
@@ -91,13 +96,13 @@ class Quantity:
     def _combine(self, other: Quantity, factor: int) -> Quantity:
         if self.small and other.small:
             if other.unscaled == 0:
-                return self
+                return replace(self, derived=True)
             if self.unscaled == 0:
-                return Quantity(factor * other.unscaled, other.exponent)
+                return Quantity(factor * other.unscaled, other.exponent, derived=True)
         left, right, exponent = _aligned(self, other)
         total = left + factor * right
         small = self.small and other.small and all(n in _INT64 for n in (left, right, total))
-        return Quantity(total, exponent, small)
+        return Quantity(total, exponent, small, derived=True)
 
     def _magnitude(self) -> int:
         return len(str(abs(self.unscaled))) + self.exponent

@@ -32,10 +32,21 @@ def compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise PatternError(f"{pattern!r} is no regular expression of RE2: {error}") from None
+        raise PatternError(f"{pattern!r} is no regular expression of RE2: {_text(error)}") from None
+
+
+def _text(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> tuple[str, ...]:
     """What the pattern matches in the text, at most `limit` of them where that is not negative."""
-    found = tuple(match.group() for match in compiled(pattern).finditer(text))
-    return found if limit < 0 else found[:limit]
+    found: list[str] = []
+    end = -1
+    for match in compiled(pattern).finditer(text):
+        # Go takes no empty match right behind another one.
+        if match.end() > match.start() or match.start() != end:
+            found.append(match.group())
+        end = match.end()
+    return tuple(found if limit < 0 else found[:limit])

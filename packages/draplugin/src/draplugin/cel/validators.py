@@ -73,14 +73,24 @@ def _literals(node: Call) -> Iterator[Problem]:
             yield argument.at, f"invalid {node.function} argument"
 
 
+def _unknown_optional(node: Node, optional: bool) -> Iterator[Problem]:
+    """`[?x]` with an x of unknown type: cel-go v0.29 panics on it, so no server takes it."""
+    if optional and node.type.is_dyn:
+        yield node.at, f"expected an optional value but found '{node.type}'"
+
+
 def _mixed(node: Node) -> Iterator[Problem]:
     if isinstance(node, ListNode):
+        for index, item in enumerate(node.items):
+            yield from _unknown_optional(item, index in node.optional)
         types = [
             (item, unwrap_optional(item.type)[0] if index in node.optional else item.type)
             for index, item in enumerate(node.items)
         ]
         yield from _differing(types, first_only=True)
     elif isinstance(node, MapNode):
+        for entry in node.entries:
+            yield from _unknown_optional(entry.value, entry.optional)
         yield from _differing([(entry.key, entry.key.type) for entry in node.entries])
         values = [
             (e.value, unwrap_optional(e.value.type)[0] if e.optional else e.value.type)

@@ -275,6 +275,12 @@ def _strict(kind: type, same: Callable[..., bool]) -> Callable[..., bool]:
     return compare
 
 
+def _quantities_equal(a: Quantity, b: Quantity) -> bool:
+    if b.derived:
+        raise no_overload("_==_")
+    return a.compare(b) == 0
+
+
 def _urls_equal(a: Url, b: Url) -> bool:
     return a.parts == b.parts
 
@@ -284,7 +290,7 @@ _EQUAL: tuple[tuple[type | tuple[type, ...], Callable[..., bool]], ...] = (
     (tuple, _lists_equal),
     (Map, _maps_equal),
     (Optional, _optionals_equal),
-    (Quantity, _strict(Quantity, lambda a, b: a.compare(b) == 0)),
+    (Quantity, _strict(Quantity, _quantities_equal)),
     (Version, _strict(Version, lambda a, b: a.compare(b) == 0)),
     (Url, _strict(Url, _urls_equal)),
     (Address, _strict(Address, lambda a, b: a.address == b.address)),

@@ -21,7 +21,7 @@ _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 _DATE = r"\d{4}-\d{2}-\d{2}"
-_DATETIME_WEIGHT = 103
+_DATETIME_WEIGHT = 71
 Problems = list[str]
 
 
@@ -96,9 +96,9 @@ _FORMATS: dict[str, Format] = {
     "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _prefix(_subdomain), 60),
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(_label_1035), 30),
     "labelValue": Format("LabelValue", _label_value, 40),
-    "uri": Format("URI", _uri, 1736),
-    "uuid": Format("uuid", lambda text: _uuid_lower(text.lower()), 93),
-    "byte": Format("byte", _pattern(_BASE64, 2**31, "base64"), 90),
+    "uri": Format("URI", _uri, 1103),
+    "uuid": Format("uuid", lambda text: _uuid_lower(text.lower()), 71),
+    "byte": Format("byte", _pattern(_BASE64, 2**31, "base64"), 84),
     "date": Format("date", _date, _DATETIME_WEIGHT),
     "datetime": Format("datetime", _datetime, _DATETIME_WEIGHT),
 }

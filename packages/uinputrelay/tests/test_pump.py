@@ -20,6 +20,7 @@ def _raw(*events: tuple[int, int, int], at: tuple[int, int] = (1_700_000_001, 12
 
 
 SYN, LOST, X0, KEY = (0, 0, 0), (0, 3, 0), (3, 0, 0), (1, 30, 1)
+KERNEL_SYN = (0, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_the_last_whole_frame_ends(events: list[tuple[int, int, int]], end: int)
 Stamped = list[tuple[tuple[int, int], tuple[int, int, int]]]
 TIMES = st.tuples(st.integers(1, 1 << 33), st.integers(0, 999_999))
 EVENTS = st.sampled_from(
-    [SYN, LOST, X0, KEY, (3, 3, 0), (3, 0, 3), (2, 0, -1), (4, 4, 3), (3, 1, 256)]
+    [SYN, KERNEL_SYN, LOST, X0, KEY, (3, 3, 0), (3, 0, 3), (2, 0, -1), (4, 4, 3), (3, 1, 256)]
 )
 
 
@@ -73,7 +74,7 @@ def test_a_loss_is_found_exactly_where_it_is(
 )
 def test_frames_are_counted(stamped: Stamped) -> None:
     data = b"".join(_raw(event, at=time) for time, event in stamped)
-    assert data.count(REPORT) == sum(event == SYN for _, event in stamped)
+    assert data.count(REPORT) == sum(event in (SYN, KERNEL_SYN) for _, event in stamped)
 
 
 class Wire:
@@ -184,6 +185,18 @@ def test_a_narrowed_mask_lets_go_and_a_wider_one_presses(ends: Ends) -> None:
     assert mirror.got() == [(3, 0, 9), SYN]
     pump.narrow(None)
     assert device.masks == [None, frozenset({1}), None]
+
+
+def test_a_repeat_does_not_come_before_the_press_it_repeats(ends: Ends) -> None:
+    pump, device, mirror = ends
+    repeat = (1, 30, 2)
+    device.now = State(keys=frozenset({30}), axes={0: 5})
+    device.put(_raw(repeat, KERNEL_SYN, (2, 0, 4), repeat, SYN, repeat, KERNEL_SYN))
+    pump.narrow(frozenset({1, 2}))
+    assert mirror.got() == [(2, 0, 4), SYN, KEY, SYN]
+    device.put(_raw(repeat, KERNEL_SYN))
+    pump.move()
+    assert mirror.got() == [repeat, KERNEL_SYN]
 
 
 def test_stopping_brings_everything_to_rest_in_one_frame(ends: Ends) -> None:

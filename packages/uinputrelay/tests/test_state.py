@@ -48,6 +48,16 @@ RULES: dict[str, tuple[State, State, list[list[Event]]]] = {
         State(contacts=(FREE, FREE), slot=0),
         [[_abs(SLOT, 0), SYN]],
     ),
+    "an unknown slot is named even if nothing else differs": (
+        State(contacts=(FREE, FREE), slot=-1),
+        State(contacts=(FREE, FREE), slot=1),
+        [[_abs(SLOT, 1), SYN]],
+    ),
+    "from an unknown slot to rest": (
+        State(contacts=(_finger(7), FREE), slot=-1),
+        State(contacts=(FREE, FREE), slot=-1),
+        [[_abs(SLOT, 0), _abs(ID, -1), SYN]],
+    ),
     "a finger up, the slot stays": (
         State(contacts=(_finger(7, 300), FREE)),
         State(contacts=(_finger(-1, 300), FREE)),

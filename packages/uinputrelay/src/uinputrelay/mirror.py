@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import codes, kernel
 from .model import AbsInfo, Snapshot
 from .rest import rests
-from .state import State
+from .state import UNKNOWN_SLOT, State
 
 UINPUT = "/dev/uinput"
 _DROPPED_TYPES = frozenset({codes.EV_SYN, codes.EV_REP, codes.EV_FF})
@@ -107,10 +107,14 @@ class Mirror:
         self._slots = _slot_codes(plan.absinfo)
 
     def state(self) -> State:
-        """Ask the kernel what the mirror's readers were told last. Raises OSError."""
+        """Ask the kernel what the mirror holds down now. Raises OSError.
+
+        The current slot stays unknown: the kernel tells the one it announced last, not the one the
+        next ABS_MT_* value would go to.
+        """
         fd = self._open()
         try:
-            return read_state(fd, self._plain, *self._slots)
+            return replace(read_state(fd, self._plain, *self._slots), slot=UNKNOWN_SLOT)
         finally:
             os.close(fd)
 

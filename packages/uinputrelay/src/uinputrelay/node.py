@@ -109,7 +109,8 @@ class Node:
             if error.errno == errno.ENODEV:
                 self.detach()
             else:
-                self._fail(f"{self.real.path if self.real else 'mirror'}: {error}")
+                where = self.real.path if self.real and error.filename is None else "cannot open"
+                self._fail(f"{where}: {error}")
 
     def _act(self) -> None:
         if self.pump is None or self.mirror is None or self.real is None:

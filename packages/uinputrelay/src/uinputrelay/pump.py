@@ -28,12 +28,13 @@ _log = logging.getLogger(__name__)
 
 SIZE = kernel.EVENT_SIZE
 BATCH_BYTES = kernel.BATCH * SIZE
-# The end of an event from the last five bytes of its time on, which are zero (a microsecond count
-# has three bytes): type, code and value. Longer needles cannot match across two fields by accident.
+# What an event looks like from the last five bytes of its time on, which are zero (a microsecond
+# count has three bytes). Shorter needles would match across two fields by accident.
 _LEAD = b"\0" * 5
-REPORT = _LEAD + bytes(8)
+REPORT = _LEAD + bytes(4)  # its value is 1 where the kernel itself ended the frame
 DROPPED = _LEAD + kernel.EVENT.pack(0, 0, codes.EV_SYN, codes.SYN_DROPPED, 0)[16:]
 _AT = SIZE - len(DROPPED)
+_REPEATED = 2
 _ROUNDS = 16  # states read until none changed meanwhile; a device faster than that converges later
 
 
@@ -162,17 +163,20 @@ class Pump:
         self._emit(now, narrowed(wanted, at_rest(now, self._rests), self._kinds))
 
     def _drain(self, fd: int, *, forward: bool, taken: list[bytes] | None = None) -> bool:
-        """Empty the queue. Returns False once an event was lost: nothing after it is passed on."""
+        """Empty the queue. Returns False once an event was lost: nothing after it is passed on.
+
+        Repeats are not: of a key held since before, the mirror has not seen the press yet.
+        """
         while (data := _read(fd)) is not None:
             self.wakeups += 1
             if taken is not None:
                 taken.append(data)
             if forward and (at := lost_at(data)) >= 0:
-                self._pass_whole(data[:at])
+                self._pass_whole(without_repeats(data[:at]))
                 self.losses += 1
                 forward = False
             elif forward:
-                self._write_whole_frames(self._tail + data)
+                self._write_whole_frames(self._tail + without_repeats(data))
         return forward
 
     def _emit(self, now: State, wanted: State) -> None:
@@ -196,6 +200,24 @@ def last_report(data: bytes) -> int:
         if data[end - 8 : end - 4] == b"\0\0\0\0":
             return end
     return 0
+
+
+def without_repeats(data: bytes) -> bytes:
+    """Leave out a key's repeats (value 2), and frames that held nothing else."""
+    kept: list[bytes] = []
+    frame: list[bytes] = []
+    dropped = False
+    for start in range(0, len(data), SIZE):
+        event = data[start : start + SIZE]
+        _, _, kind, code, value = kernel.EVENT.unpack(event)
+        if kind == codes.EV_KEY and value == _REPEATED:
+            dropped = True
+            continue
+        frame.append(event)
+        if (kind, code) == (codes.EV_SYN, codes.SYN_REPORT):
+            kept += [] if dropped and len(frame) == 1 else frame
+            frame, dropped = [], False
+    return b"".join(kept + frame)
 
 
 def _read(fd: int) -> bytes | None:

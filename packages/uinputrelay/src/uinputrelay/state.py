@@ -20,12 +20,14 @@ from . import codes
 Event = tuple[int, int, int]
 REPORT: Event = (codes.EV_SYN, codes.SYN_REPORT, 0)
 LIFTED = -1
+UNKNOWN_SLOT = -1
 
 
 @dataclass(frozen=True)
 class State:
     """Keys and switches that are on, plain axes, the current slot, each slot's ABS_MT_* values.
 
+    An UNKNOWN_SLOT is named before the next value; as a wish, it means any.
     ``contacts`` is empty for a device without slots; a slot whose ABS_MT_TRACKING_ID is -1 is free.
     """
 
@@ -126,7 +128,7 @@ def _contact_events(now: State, wanted: State) -> Iterable[Event]:
         if codes.ABS_MT_TRACKING_ID in changed:
             yield (codes.EV_ABS, codes.ABS_MT_TRACKING_ID, changed.pop(codes.ABS_MT_TRACKING_ID))
         yield from ((codes.EV_ABS, code, changed[code]) for code in sorted(changed))
-    if wanted.contacts and wanted.slot != current:
+    if wanted.contacts and wanted.slot not in (current, UNKNOWN_SLOT):
         yield (codes.EV_ABS, codes.ABS_MT_SLOT, wanted.slot)
 
 

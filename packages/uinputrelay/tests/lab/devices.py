@@ -36,11 +36,15 @@ def gamepad(name: str = "Test Pad") -> Snapshot:
     )  # fmt: skip
 
 
-def keyboard_and_mouse(name: str = "Test Remote") -> Snapshot:
-    """A remote with a cursor: keys and relative motion on one node."""
+def keyboard_and_mouse(name: str = "Test Remote", *, repeats: bool = False) -> Snapshot:
+    """A remote with a cursor: keys and relative motion on one node.
+
+    ``repeats`` makes the kernel repeat held keys, at times no test can foresee.
+    """
+    repeat: dict[int, tuple[int, ...]] = {codes.EV_REP: ()} if repeats else {}
     return Snapshot(
         name, 5, 0x1234, 0x5678, 0x0111,
-        types={0: (), 1: (*range(1, 128), 272), 2: (0, 1), 4: (4,), 0x14: ()},
+        types={0: (), 1: (*range(1, 128), 272), 2: (0, 1), 4: (4,), **repeat},
     )  # fmt: skip
 
 

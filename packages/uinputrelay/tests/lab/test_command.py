@@ -24,7 +24,8 @@ def _start(*words: str) -> tuple[subprocess.Popen[str], str]:
 
 def _stop(process: subprocess.Popen[str]) -> int:
     process.send_signal(signal.SIGINT)
-    return process.wait(30)
+    process.communicate(timeout=30)
+    return process.returncode
 
 
 def test_a_node_is_mirrored_until_interrupted(plug: Plug, read: Read) -> None:

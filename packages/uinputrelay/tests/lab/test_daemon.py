@@ -115,14 +115,14 @@ def _client_process(relay: Relay, wished: Wish) -> subprocess.Popen[bytes]:
 async def test_a_client_killed_and_started_again_renumbers_nothing(relay: Relay) -> None:
     first = await asyncio.to_thread(_client_process, relay, TWO_PADS)
     first.kill()
-    first.wait()
+    first.communicate()
     async with Client(str(relay.path)) as onlooker:
         before = await _state(onlooker, _answers(TWO_PADS))
     second = await asyncio.to_thread(_client_process, relay, TWO_PADS)
     async with Client(str(relay.path)) as onlooker:
         after = await _state(onlooker, _answers(TWO_PADS))
     second.kill()
-    second.wait()
+    second.communicate()
     assert after == before
     assert len(_numbers(after)) == 2
 

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import struct
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,7 +43,7 @@ RUMBLING = replace(gamepad(), types={**gamepad().types, codes.EV_FF: (80, 81, 96
 
 
 @pytest.mark.parametrize(
-    "shot", [gamepad(), RUMBLING, keyboard_and_mouse("Fernbedienung Wohnzimmer ü")]
+    "shot", [gamepad(), RUMBLING, keyboard_and_mouse("Fernbedienung ü", repeats=True)]
 )
 def test_a_mirror_reads_back_as_its_snapshot(bench: Bench, read: Read, shot: Snapshot) -> None:
     bench.apply(wish(shot))
@@ -141,9 +142,10 @@ def test_a_node_udev_has_not_opened_to_us_yet_is_tried_until_it_is(
     bench: Bench, plug: Plug, read: Read
 ) -> None:
     bench.apply(wish(gamepad()))
-    Path(bench.nodes()[0].path or "").chmod(0o666)
     reader = read(bench.nodes()[0].path or "")
     source = plug(gamepad())
+    subprocess.run(["udevadm", "settle"], check=True)
+    Path(reader.path).chmod(0o666)
     Path(source.path).chmod(0o600)
     source.frame(keyed(304, 1))
     with _as_nobody():

@@ -6,12 +6,17 @@ device when a node is opened, and waits for the answer: a thread answers, the te
 
 from __future__ import annotations
 
+import os
 import select
+import struct
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+# include/uapi/linux/uhid.h: type, name, phys, uniq, rd_size, bus, vendor, product, version, country
+_CREATE2 = struct.Struct("<L128s64s64sHHLLLL4096s")
 ADAPTER = "04:4A:69:66:92:27"
 
 # A keyboard of eight modifiers and one key (HID 1.11, appendix B.1, cut short).
@@ -29,8 +34,17 @@ class Hid:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        device.create_kernel_device()
+        self._create()
         self._thread.start()
+
+    def _create(self) -> None:
+        """UHID_CREATE2; hid-tools' own way to it runs an event loop inside the test's."""
+        device = self.device
+        told = bytes(device.rdesc)
+        texts = (text.encode() for text in (device.name, device.phys, device.uniq))
+        numbers = (len(told), int(device.bus), device.vid, device.pid, 0, 0)
+        os.write(device.fd, _CREATE2.pack(11, *texts, *numbers, told))
+        device._ready = True
 
     def _serve(self) -> None:
 
@@ -53,11 +67,13 @@ class Hid:
 
     @property
     def nodes(self) -> Mapping[str, str]:
-        """Return the event nodes by the suffix of their name."""
-        found = {}
-        for node in self.device.walk_sysfs("evdev"):
-            found[(node.parent / "name").read_text().strip()] = f"/dev/input/{node.name}"
-        return found
+        """Return the event nodes' paths by their names."""
+        return {
+            (node.parent / "name").read_text().strip(): f"/dev/input/{node.name}"
+            for folder in Path("/sys/bus/hid/devices").iterdir()
+            if f"HID_UNIQ={self.device.uniq}\n" in (folder / "uevent").read_text()
+            for node in folder.glob("input/input*/event*")
+        }
 
     def unplug(self) -> None:
         """Take the device away; once is enough."""

@@ -21,10 +21,11 @@ WORDS = [
     ("7cdb000000000000 0 0 0 0", 0x7CDB << 304),
     ("ffffffffffffffff", (1 << 64) - 1),
     ("00000000000000000003", 3),
+    ("\n3", 3),
+    ("3 \n\n3", 3 << 64 | 3),
     ("0x3", 3),
     ("0X3", 3),
     ("+3", 3),
-    ("\t3", 3),
     ("-0", 0),
     ("", 0),
     ("\n", 0),
@@ -36,6 +37,10 @@ WORDS = [
     ("zz 3", 3),
     ("zz", 0),
     ("12zz", 0),
+    ("\t3", 0),
+    ("\v3", 0),
+    ("\n\t3", 0),
+    ("3 \t3", 3 << 64),
     ("-1", 0),
     ("0x", 0),
     ("3\t", 0),
@@ -107,7 +112,7 @@ def test_no_almost_good_text_raises(texts: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "bustype"),
-    [("0018", 0x18), ("18\n", 0x18), ("0x18", 0x18), ("ffff", 0xFFFF)]
+    [("0018", 0x18), ("18\n", 0x18), ("0x18", 0x18), (" \t18", 0x18), ("ffff", 0xFFFF)]
     + [(text, 0) for text in ("10000", "-18", "18 ", "zz", "", "1 8")],
 )
 def test_a_bus_that_cannot_be_read_is_none(text: str, bustype: int) -> None:

@@ -28,7 +28,7 @@ WIDTHS = {
 NAMES = tuple(WIDTHS)
 
 _HEX = frozenset("0123456789abcdefABCDEF")
-_BLANKS = " \t\n\r"
+_BLANKS = " \t\n\r\v\f"
 
 
 def attribute_text(text: str) -> str:
@@ -43,7 +43,7 @@ def parse_hex(text: str, limit: int) -> int | None:
     Accepted besides plain digits: leading blanks, ``+``, ``0x``, and minus zero
     (systemd, src/basic/parse-util.c, on top of strtoul).
     """
-    rest = text.lstrip(_BLANKS + "\v\f")
+    rest = text.lstrip(_BLANKS)
     negative = rest[:1] == "-"
     digits = rest[1:] if rest[:1] in ("+", "-") and rest else rest
     if digits[:2] in ("0x", "0X"):
@@ -58,14 +58,16 @@ def parse_words(text: str, width: int, word_bits: int = 64) -> int:
     """Read one attribute as udev reads it; never raises, whatever the text.
 
     A word that cannot be read counts as zero but keeps its place; words beyond ``width`` are
-    ignored.
+    ignored. A word behind a tab or such, which no kernel prints, is followed as in systemd 262: it
+    cannot be read, unless the blanks are line ends. 252 and 257 read it.
     ``word_bits`` is 32 for text printed by a 32-bit kernel or for a 32-bit process.
     """
     value = 0
     limit = (1 << word_bits) - 1
     words = attribute_text(text).split(" ")
     for place, word in zip(range(0, width, word_bits), reversed(words), strict=False):
-        value |= (parse_hex(word, limit) or 0) << place
+        if word.lstrip("\n")[:1] not in _BLANKS:
+            value |= (parse_hex(word, limit) or 0) << place
     return value
 
 

@@ -66,12 +66,12 @@ def test_a_loss_is_found_exactly_where_it_is(
     assert lost_at(data) == (listed.index(LOST) * EVENT.size if LOST in listed else -1)
 
 
-@given(
-    st.lists(
-        st.tuples(st.tuples(st.integers(256, 1 << 33), st.integers(1, 999_999)), EVENTS),
-        max_size=20,
-    )
-)
+# Nothing is passed on after a loss, so SYN_DROPPED is never counted.
+PASSED = EVENTS.filter(lambda event: event != LOST)
+LATER = st.tuples(st.integers(256, 1 << 33), st.integers(1, 999_999))
+
+
+@given(st.lists(st.tuples(LATER, PASSED), max_size=20))
 def test_frames_are_counted(stamped: Stamped) -> None:
     data = b"".join(_raw(event, at=time) for time, event in stamped)
     assert data.count(REPORT) == sum(event in (SYN, KERNEL_SYN) for _, event in stamped)

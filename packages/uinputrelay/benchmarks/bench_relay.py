@@ -19,12 +19,12 @@ from pathlib import Path
 from statistics import median
 
 from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, Wish
-from uinputrelay.engine import Engine
+from uinputrelay.engine import PACE, Engine
 from uinputrelay.mirror import Blueprint, Mirror, blueprint
 
 RATES = (1000, 8000)
 SECONDS = 4
-ROUNDS = 3
+ROUNDS = 2
 GOAL = 1.2
 ADDRESS = "BENCH"
 STICK = AbsInfo(128, 0, 255)
@@ -142,6 +142,12 @@ def _ours(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
+def _unpaced(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
+    with _python("unpaced", source) as started:
+        yield started
+
+
+@contextmanager
 def _objects(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
     with _python("evdev", source) as started:
         yield started
@@ -161,12 +167,20 @@ def _first_line(child: subprocess.Popen[bytes]) -> str:
     return child.stdout.readline().decode().strip()
 
 
-CONTENDERS = {"direct": _direct, "c": _c, "uinputrelay": _ours, "evdev objects": _objects}
+CONTENDERS = {
+    "direct": _direct,
+    "c": _c,
+    "uinputrelay": _ours,
+    "unpaced": _unpaced,
+    "evdev objects": _objects,
+}
 
 
-def relay_with_uinputrelay() -> None:
-    """The engine as `uinputrelay serve` runs it."""
-    engine = Engine(phys_prefix="bench.ours", belongs=lambda _, node: ADDRESS in node.phys)
+def relay_with_uinputrelay(pace: float) -> None:
+    """The engine as `uinputrelay serve` runs it, and without its pace."""
+    engine = Engine(
+        phys_prefix="bench.ours", belongs=lambda _, node: ADDRESS in node.phys, pace=pace
+    )
     wish = Wish((PeripheralWish(ADDRESS, None, (NodeWish(SHOT, None),)),))
     engine.apply(wish)
     while not (node := engine.observe().peripherals[0].nodes[0]).connected:
@@ -188,7 +202,9 @@ def relay_with_evdev_objects(path: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["uinputrelay"]:
-        relay_with_uinputrelay()
+        relay_with_uinputrelay(PACE)
+    elif sys.argv[1:2] == ["unpaced"]:
+        relay_with_uinputrelay(0)
     elif sys.argv[1:2] == ["evdev"]:
         relay_with_evdev_objects(sys.argv[2])
     else:

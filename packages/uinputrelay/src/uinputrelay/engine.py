@@ -32,6 +32,7 @@ TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's ne
 RETRY = 0.1  # s: a node that could not be opened; udev grants access some time after it appears
 LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
 BACKSTOP = 60.0  # s: everything is looked at again
+PACE = 0.001  # s: beside a Bluetooth report's own way of several, nobody feels it
 POLLED = 32  # events a poll; the default makes room for a thousand at each call
 ATTEMPTS = 8  # plans of numbers, when others create devices at the same time
 PLACEHOLDER = Blueprint(b"uinputrelay placeholder", (0x06, 0, 0, 0), (), {}, {})
@@ -45,7 +46,8 @@ class Engine:
     ``phys_prefix`` marks the mirrors as ours: ``<prefix>/<address>/<index>``. ``belongs`` tells
     which real nodes are a peripheral's; by default HID uniq and phys do. ``on_change`` is called
     with the whole observed state, from the engine's thread, when more than counters changed.
-    ``adopt`` gives real nodes the wish does not list a mirror of their own.
+    ``adopt`` gives real nodes the wish does not list a mirror of their own. ``pace`` is in seconds,
+    0 for none (see ``run``).
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Engine:
         phys_prefix: str = "uinputrelay",
         belongs: Belongs = by_uniq,
         adopt: bool = True,
+        pace: float = PACE,
         on_change: Callable[[Observed], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         uinput: str = UINPUT,
@@ -61,6 +64,7 @@ class Engine:
         self._prefix = phys_prefix
         self._belongs = belongs
         self._adopt = adopt
+        self._pace = pace
         self._on_change = on_change
         self._clock = clock
         self._uinput = uinput
@@ -86,7 +90,7 @@ class Engine:
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
         self._polled: dict[int, Source | Mirror] = {}
-        self._due: float = self._clock()
+        self._due = self._began = self._now = self._clock()
         self._listen(self._bell, self._answer_bell)
         for fd in self._discovery.fds:
             self._listen(fd, self._answer_udev)
@@ -110,23 +114,32 @@ class Engine:
 
     def step(self, timeout: float = 0) -> None:
         """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
-        wait = max(0.0, min(timeout, self._due - self._clock()))
+        self._began = self._clock()
+        wait = max(0.0, min(timeout, self._due - self._began))
         handlers = self._handlers
         for fd, _ in self._epoll.poll(wait, POLLED):
             handler = handlers.get(fd)
             if handler is not None and handler() is False:  # None: closed by an earlier one
                 self._end_of(fd)
-        if self._due <= self._clock():
+        self._now = self._clock()
+        if self._due <= self._now:
             self._reconcile()
 
     def run(self) -> None:
-        """Step until ``stop``; a fault is logged, and the mirrors live on."""
+        """Step until ``stop``; a fault is logged, and the mirrors live on.
+
+        Waking costs more than moving an event. So after a step that took less than ``pace``, its
+        waiting included, the next one is put off by ``pace``: events then come several at a time,
+        and none waits longer than that.
+        """
         while self._running:
             try:
                 self.step(BACKSTOP)
             except Exception:
                 _log.exception("the relay goes on after a fault")
                 self._due = self._clock() + RETRY
+            if self._now - self._began < self._pace:
+                time.sleep(self._pace)
 
     def submit(self, wish: Wish) -> None:
         """Hand over the newest wish from another thread; ``on_change`` gets the answer."""

@@ -84,18 +84,22 @@ class Client:
         delay = FIRST_DELAY
         self._told(None)
         while not self._superseded:
-            try:
-                reader, writer = await asyncio.open_unix_connection(self.path, limit=wire.LIMIT)
-            except OSError as error:
-                _log.debug("%s: %s", self.path, error)
-                await asyncio.sleep(delay)
-                delay = min(2 * delay, LONGEST_DELAY)
-                continue
-            delay = FIRST_DELAY
-            await self._talk(reader, writer)
+            began = asyncio.get_running_loop().time()
+            await self._connect_once()
             if self.latest is not None:
                 self._told(None)
+            # A relay that closes at once, because it refuses what it is sent, is not hammered.
+            lasted = asyncio.get_running_loop().time() - began
+            delay = FIRST_DELAY if lasted >= LONGEST_DELAY else min(2 * delay, LONGEST_DELAY)
             await asyncio.sleep(delay)
+
+    async def _connect_once(self) -> None:
+        try:
+            reader, writer = await asyncio.open_unix_connection(self.path, limit=wire.LIMIT)
+        except OSError as error:
+            _log.debug("%s: %s", self.path, error)
+            return
+        await self._talk(reader, writer)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection until it ends."""

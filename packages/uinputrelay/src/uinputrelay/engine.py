@@ -237,6 +237,7 @@ class Engine:
                 if node is None:
                     node = self._add(key, wish.snapshot, index)
                 node.named = True
+                node.snapshot = wish.snapshot  # the stored one is what was reported first
 
     def _add(self, key: Key, shot: Snapshot, index: int) -> Node:
         taken = {node.index for node in self._nodes.values() if node.key.address == key.address}

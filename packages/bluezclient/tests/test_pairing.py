@@ -12,6 +12,7 @@ from bluezclient import (
     Address,
     AuthenticationFailed,
     Busy,
+    CallFailed,
     Client,
     DeviceUnknown,
     DeviceUnreachable,
@@ -493,6 +494,27 @@ async def test_a_window_does_not_open_on(
         await client.until(lambda state: not state.adapters[hci0].powered, 1)
     with pytest.raises(error):
         async with client.pairing_window(address):
+            pass
+
+
+async def test_a_window_that_bluetoothd_will_not_open_is_tried_again_once_a_second(
+    client: Client, fake_bluez: FakeBluez
+) -> None:
+    for _ in range(3):
+        fake_bluez.fail_next("RegisterAgent", "NotPermitted")
+    began = asyncio.get_running_loop().time()
+    async with client.pairing_window(ADAPTER):
+        assert 3 <= asyncio.get_running_loop().time() - began < 4
+    assert calls(fake_bluez, "RegisterAgent") == 4
+
+
+async def test_a_window_that_bluetoothd_never_opens_ends_with_its_reason(
+    client: Client, fake_bluez: FakeBluez
+) -> None:
+    for _ in range(99):
+        fake_bluez.fail_next("RegisterAgent", "NotPermitted", "not for you")
+    with pytest.raises(CallFailed, match="not for you"):
+        async with client.pairing_window(ADAPTER):
             pass
 
 

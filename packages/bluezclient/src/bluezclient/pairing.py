@@ -195,7 +195,7 @@ class PairingWindow:
             log.warning("the pairing window on %s is not in force: %s", self.adapter, error)
             self._failure = error
             self._armed = None
-            asyncio.get_running_loop().call_later(1.0, self._wake.set)
+            await asyncio.sleep(RESTART_AFTER)
 
     async def _arm(self, target: tuple[str, str]) -> None:
         connection = await self._live_connection()

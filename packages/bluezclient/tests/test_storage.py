@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 from bluezclient import Address
-from bluezclient.storage import Bond, read_bond, read_bonds, restore
+from bluezclient.storage import (
+    AdapterFiles,
+    Bond,
+    read_adapter_files,
+    read_bond,
+    read_bonds,
+    restore,
+)
 from bluezclient.storage.kernel import KernelAdapter, parse_device_info, parse_device_list
 from bluezclient.storage.watch import BondSnapshot, Sealer, watch_bonds
 from hypothesis import given
@@ -331,6 +338,10 @@ def test_a_static_adapter_its_identity_and_the_addresses_file_are_restored(tmp_p
         f"static-{ADAPTER}/{REMOTE}/info": "600",
         f"static-{ADAPTER}/identity": "600",
     }
+    files = read_adapter_files(tmp_path, ADAPTER)
+    assert files == AdapterFiles(static=True, identity=b"[General]\n", addresses=b"[Static]\n")
+    assert "General" not in repr(files)
+    assert read_adapter_files(tmp_path, REMOTE) == AdapterFiles(addresses=b"[Static]\n")
 
 
 # -- following ---------------------------------------------------------------------------------

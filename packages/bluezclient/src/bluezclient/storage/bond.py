@@ -16,7 +16,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -138,6 +138,30 @@ def adapter_directory(root: Path, adapter: Address) -> Path:
     static = root / f"static-{adapter.colons}"
     plain = root / adapter.colons
     return static if static.is_dir() and not plain.is_dir() else plain
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterFiles:
+    """What bonds depend on beside their own files; keyword arguments of `restore`.
+
+    `static`: the adapter has a static random address. `identity`: its own resolving key, which LE
+    peers know it by when privacy is on. `addresses`: the file by which a controller without an
+    address of its own got one. All of it is as secret as a bond: `repr` shows no content.
+    """
+
+    static: bool = False
+    identity: bytes | None = field(default=None, repr=False)
+    addresses: bytes | None = field(default=None, repr=False)
+
+
+def read_adapter_files(root: Path, adapter: Address) -> AdapterFiles:
+    """The adapter's part of its bonds, as it is on disk now."""
+    folder = adapter_directory(root, adapter)
+    return AdapterFiles(
+        static=folder.name.startswith("static-"),
+        identity=_read(folder / "identity") or None,
+        addresses=_read(root / "addresses") or None,
+    )
 
 
 def read_bond(root: Path, adapter: Address, device: Address) -> Bond | None:

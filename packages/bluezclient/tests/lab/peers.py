@@ -11,6 +11,8 @@ import json
 import logging
 import os
 import sys
+import tempfile
+from asyncio.subprocess import DEVNULL
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +20,41 @@ from lab.controllers import Controller, DualSense, Remote
 
 
 class _Here(Controller):
-    """Starts the peer of this file instead of one of the lab's."""
+    """Forked from the process of this file instead of the lab's."""
+
+    _process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         """Join the air; silent until it advertises."""
+        # Not beside the log: its path is too long for a socket, and its file system has none.
+        place = Path(tempfile.mkdtemp(dir="/run"), "socket")
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *(__file__, self.kind, json.dumps(self._settings)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                sys.executable, __file__, str(place), stdin=DEVNULL, stdout=log, stderr=log
             )
-        self._reader = asyncio.create_task(self._read())
+        reader, self._writer = await _connected(place)
+        self._writer.write(f"{self.log}\n".encode())
+        first = {"kind": self.kind, "settings": self._settings}
+        self._writer.write(json.dumps(first).encode() + b"\n")
+        self._reader = asyncio.create_task(self._read(reader))
         self.address = (await self._call("start"))["address"]
+
+    async def stop(self) -> None:
+        """Leave the air for good."""
+        await super().stop()
+        if self._process:
+            self._process.kill()
+            await self._process.wait()
+
+
+async def _connected(place: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection once the process listens; loading bumble takes an emulated machine a minute."""
+    async with asyncio.timeout(300):
+        while True:
+            try:
+                return await asyncio.open_unix_connection(str(place))
+            except (FileNotFoundError, ConnectionRefusedError):
+                await asyncio.sleep(0.2)
 
 
 class Keyboard(_Here, Remote):
@@ -62,7 +84,7 @@ class Intruder(_Here, DualSense):
 
 
 def main() -> None:
-    """The peer's process: `peers.py KIND SETTINGS`."""
+    """The peers' process: `peers.py SOCKET`."""
     from bumble.core import PhysicalTransport
     from bumble.hci import Address
     from bumble.pairing import PairingConfig, PairingDelegate
@@ -122,7 +144,7 @@ def main() -> None:
             return {"open": all(channels) and self.link is not None}
 
     kinds: dict[str, Any] = {"keyboard": KeyboardPeer, "intruder": IntruderPeer}
-    serve.make = lambda kind, settings: kinds[kind](settings)
+    serve.make = lambda kind, settings, voice: kinds[kind](settings, voice)
     serve.main()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.bluez import Host
-from lab.controllers import DualSense, Remote
+from lab.controllers import DualSense, Remote, nursery
 from lab.radio import Air, Bluetoothd, Bus
 from lab.vm import RESULTS
 
@@ -35,6 +35,7 @@ def system_bus() -> Iterator[Bus]:
 @pytest.fixture
 def air(logs: Path) -> Iterator[Air]:
     """An air of the test's own, with one radio for the kernel."""
+    nursery.prepare()  # loads while the daemons start
     with Air(logs) as made:
         yield made
 

@@ -78,4 +78,12 @@ RECIPES = {
         requirements="guest-requirements.txt",
         modules=(*_SHARES, *_DEVICES, *_PODS),
     ),
+    # The oldest that people run: systemd 252, BlueZ 5.66, Python 3.11.
+    "bookworm": Recipe(
+        suite="bookworm",
+        packages=(*_BASE, *_PYTHON, "bluez-test-tools", "libudev1", "systemd"),
+        requirements="guest-requirements-bookworm.txt",
+        modules=(*_SHARES, *_DEVICES),
+        kernel_of="forky",
+    ),
 }

@@ -353,7 +353,7 @@ class Machine:
         """QEMU's command line; README.md says what each part is for."""
         append = (
             "console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off audit=0 apparmor=0"
-            f" random.trust_cpu=on rdinit=/init {self.options.append}"
+            f" random.trust_cpu=on tsc=reliable rdinit=/init {self.options.append}"
         )
         threads = ",thread=multi,tb-size=1024" if accelerator == "tcg" else ""
         command = [

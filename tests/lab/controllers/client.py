@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-_VERB_SECONDS = 60.0
+from lab.controllers import nursery
+
+_VERB_SECONDS = 120.0
 _numbers = itertools.count(1)
 
 
@@ -30,7 +31,7 @@ class Controller:
     def __init__(self, logs: Path, **settings: Any) -> None:
         self._settings = settings
         self.log = logs / f"{self.kind}-{next(_numbers)}.log"
-        self._process: asyncio.subprocess.Process | None = None
+        self._writer: asyncio.StreamWriter | None = None
         self._reader: asyncio.Task[None] | None = None
         self._answer: asyncio.Future[Any] | None = None
         self._changed = asyncio.Condition()
@@ -54,29 +55,23 @@ class Controller:
 
     async def start(self) -> None:
         """Join the air; silent until it advertises."""
-        with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "lab.controllers.serve", self.kind, json.dumps(self._settings)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
-        self._reader = asyncio.create_task(self._read())
+        reader, self._writer = await nursery.connect()
+        self._writer.write(f"{self.log}\n".encode())
+        first = {"kind": self.kind, "settings": self._settings}
+        self._writer.write(json.dumps(first).encode() + b"\n")
+        self._reader = asyncio.create_task(self._read(reader))
         facts = await self._call("start")
         self.address = facts["address"]
 
     async def stop(self) -> None:
         """Leave the air for good, as a controller that is destroyed."""
-        if self._process is None:
-            return
-        if self._process.returncode is None:
-            self._process.kill()
-        await self._process.wait()
+        if self._writer:
+            self._writer.close()
+            with contextlib.suppress(ConnectionError):
+                await self._writer.wait_closed()
         if self._reader:
             await self._reader
-        self._process = None
+        self._writer = self._reader = None
 
     # -- verbs
 
@@ -137,18 +132,19 @@ class Controller:
     def _name(self) -> str:
         return f"{self.kind} {getattr(self, 'address', '')} (log: {self.log})"
 
+    def _log_lines(self) -> list[str]:
+        return self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+
     def _ended(self) -> ControllerError:
-        tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+        tail = "\n".join(self._log_lines()[-15:])
         return ControllerError(f"{self._name} ended:\n{tail}")
 
     async def _call(self, verb: str, **arguments: Any) -> Any:
-        assert self._process, f"{self._name} was not started"
-        assert self._process.stdin
+        assert self._writer, f"{self._name} was not started"
         if self._gone:
             raise self._ended()
         self._answer = asyncio.get_running_loop().create_future()
-        line = json.dumps({"verb": verb, **arguments})
-        self._process.stdin.write(line.encode() + b"\n")
+        self._writer.write(json.dumps({"verb": verb, **arguments}).encode() + b"\n")
         try:
             reply = await asyncio.wait_for(self._answer, _VERB_SECONDS)
         except TimeoutError:
@@ -157,15 +153,14 @@ class Controller:
             raise ControllerError(f"{self._name}: {verb}: {reply['error']}")
         return reply
 
-    async def _read(self) -> None:
-        assert self._process
-        assert self._process.stdout
-        async for line in self._process.stdout:
-            message = json.loads(line)
-            if "event" in message:
-                await self._note(message)
-            elif self._answer and not self._answer.done():
-                self._answer.set_result(message)
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(ConnectionError):
+            async for line in reader:
+                message = json.loads(line)
+                if "event" in message:
+                    await self._note(message)
+                elif self._answer and not self._answer.done():
+                    self._answer.set_result(message)
         self._gone = True
         if self._answer and not self._answer.done():
             self._answer.set_exception(self._ended())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from bumble.core import (
@@ -24,7 +25,7 @@ from bumble.hid import Device as HidDevice
 from bumble.sdp import SDP_PUBLIC_BROWSE_ROOT, DataElement, ServiceAttribute
 from hidtools.device.sony_gamepad import PS5ControllerBluetooth, PSTouchPoint
 
-from lab.controllers.peer import Peer, RefusedError, emit, note
+from lab.controllers.peer import Peer, RefusedError, note
 
 NAME = "DualSense Wireless Controller"
 GAMEPAD_CLASS = 0x2508
@@ -53,6 +54,10 @@ _RETURNS = 5
 class Hid(HidDevice):  # type: ignore[misc]
     """bumble's HID device, told the MTU that the specification means by silence."""
 
+    def __init__(self, device: Any, usable: Callable[[], None]) -> None:
+        super().__init__(device)
+        self._usable = usable
+
     def on_l2cap_channel_open(self, l2cap_channel: Any) -> None:
         super().on_l2cap_channel_open(l2cap_channel)
         self.settle()
@@ -72,7 +77,7 @@ class Hid(HidDevice):  # type: ignore[misc]
             if channel:
                 channel.peer_mtu = max(DEFAULT_MTU, channel.peer_mtu)
         if self.l2cap_ctrl_channel and self.l2cap_intr_channel:
-            emit(event="usable", usable=True)
+            self._usable()
 
 
 class DualSensePeer(Peer):
@@ -92,7 +97,7 @@ class DualSensePeer(Peer):
         self.awake = True
         self.returns = _RETURNS
         device.sdp_service_records = records(bytes(self.pad.report_descriptor))
-        self.hid = Hid(device)
+        self.hid = Hid(device, lambda: self.emit(event="usable", usable=True))
         self.hid.register_get_report_cb(self._get_report)
         self.hid.register_set_report_cb(self._set_report)
         self.hid.on("interrupt_data", lambda data: self.sent.append(data[1:].hex()))

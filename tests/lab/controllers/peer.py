@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from typing import Any
@@ -19,11 +20,23 @@ class RefusedError(Exception):
     """A verb cannot be done now, or not with these words."""
 
 
+class Voice:
+    """The way back to the test."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    def say(self, **message: Any) -> None:
+        """An answer to a verb, or an event."""
+        self._writer.write(json.dumps(message).encode() + b"\n")
+
+
 class Peer:
     """A controller's process: its device on the air and its verbs, all coroutines."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any], voice: Voice) -> None:
         self.settings = settings
+        self.emit = voice.say
         self.device: Any = None
         self.link: Any = None
 
@@ -67,13 +80,13 @@ class Peer:
     def _up(self, link: Any) -> None:
         self.link = link
         link.on("disconnection", self._down)
-        emit(event="link", connected=True)
+        self.emit(event="link", connected=True)
         self.on_link()
 
     def _down(self, reason: int) -> None:
         self.link = None
-        emit(event="usable", usable=False)
-        emit(event="link", connected=False, reason=int(reason))
+        self.emit(event="usable", usable=False)
+        self.emit(event="link", connected=False, reason=int(reason))
         self.on_no_link()
 
     def on_link(self) -> None:
@@ -81,11 +94,6 @@ class Peer:
 
     def on_no_link(self) -> None:
         """The link went down."""
-
-
-def emit(**message: Any) -> None:
-    """Tell the test."""
-    print(json.dumps(message), flush=True)
 
 
 def note(text: str) -> None:

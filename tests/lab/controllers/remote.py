@@ -29,7 +29,7 @@ from bumble.gatt import (
 )
 from bumble.hci import Address
 
-from lab.controllers.peer import Peer, RefusedError, emit
+from lab.controllers.peer import Peer, RefusedError
 
 KEYBOARD_APPEARANCE = 0x03C1
 # pid.codes' vendor number, which no driver of the kernel claims.
@@ -128,13 +128,13 @@ class RemotePeer(Peer):
 
     def _subscribed(self, _link: Any, notify: bool, _indicate: bool) -> None:
         self.bonded = self.bonded or notify
-        emit(event="usable", usable=notify)
+        self.emit(event="usable", usable=notify)
 
     def _encrypted(self) -> None:
         # A bonded host's subscriptions last (Core, Vol 3 Part G 3.3.3.3), so bluetoothd does
         # not write them again.
         if self.bonded:
-            emit(event="usable", usable=True)
+            self.emit(event="usable", usable=True)
 
     # -- reports
 

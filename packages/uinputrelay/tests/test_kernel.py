@@ -46,6 +46,6 @@ def test_events_survive_their_bytes(events: list[tuple[int, int, int]]) -> None:
 def test_an_error_says_which_call_failed() -> None:
     with (
         open("/dev/null") as null,  # noqa: PTH123
-        pytest.raises(OSError, match="EVIOCGABS.0x3.: Inappropriate ioctl"),
+        pytest.raises(OSError, match=r"EVIOCGABS\(0x3\): Inappropriate ioctl"),
     ):
         kernel.absinfo(null.fileno(), 3)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from draplugin.cel import (
+    AbortedError,
     CompileError,
-    CostExceededError,
     EvaluationError,
     compile_new,
     compile_stored,
@@ -57,7 +57,7 @@ def _evaluate(expression: str, device: dict[str, Any]) -> tuple[str, int | None]
         result = compile_stored(expression).evaluate(device)
     except CompileError:
         return "compile error", None
-    except (EvaluationError, CostExceededError):
+    except (EvaluationError, AbortedError):
         return "error", None
     unordered = _UNORDERED.search(expression) and "(" in expression
     return str(result.match).lower(), None if unordered else result.cost

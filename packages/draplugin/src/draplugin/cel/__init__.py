@@ -6,7 +6,7 @@ a ResourceSlice. `matches()`, `find()` and `findAll()` need `pip install draplug
 """
 
 from .environment import COST_LIMIT, LENGTH_LIMIT, NEWEST, OLDEST, Version, parse_version
-from .errors import CompileError, CostExceededError, EvaluationError, Issue
+from .errors import AbortedError, CompileError, CostExceededError, EvaluationError, Issue
 from .program import Result, Selector, compile_new, compile_stored
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "LENGTH_LIMIT",
     "NEWEST",
     "OLDEST",
+    "AbortedError",
     "CompileError",
     "CostExceededError",
     "EvaluationError",

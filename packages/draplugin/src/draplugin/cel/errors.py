@@ -38,8 +38,12 @@ class EvaluationError(Exception):
     """The expression has no value for this device, such as a read of an unknown attribute."""
 
 
-class CostExceededError(Exception):
-    """The evaluation was stopped: it would cost more than the scheduler pays."""
+class AbortedError(Exception):
+    """The evaluation was stopped; no logical operator absorbs that."""
+
+
+class CostExceededError(AbortedError):
+    """The evaluation would cost more than the scheduler pays."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the expression costs more than {limit} units on this device")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from .errors import CostExceededError
+from .errors import AbortedError, CostExceededError, EvaluationError
 from .quantity import Quantity
 from .semver import Version
 from .values import Address, Format, Map, Network, Optional, Url, Value, size
@@ -21,6 +21,9 @@ NEW_LIST, NEW_MAP, NEW_MESSAGE = 10, 30, 40
 
 _CHEAP_EQUALITY = (Quantity, Version, Url, Address, Network, Format)
 Args = Sequence[Value]
+# Variants whose price looks into an argument, by its index: where that argument has no value,
+# cel-go v0.29 stops the whole evaluation with an internal error.
+_LOOKED_INTO = {"list_distinct": 0, "list_flatten_int": 1}
 Rule = Callable[[Args, Value], int]
 
 
@@ -44,6 +47,7 @@ def call_cost(function: str, overload: str, args: Args, result: Value) -> int:
     """Units of one call; `overload` is empty where only the values decided which variant ran."""
     by_overload = _TRACKED.get(overload)
     if by_overload is not None:
+        _check(overload, args)
         return by_overload(args, result)
     if function == "_==_" and isinstance(args[0], _CHEAP_EQUALITY):
         return 1
@@ -52,6 +56,16 @@ def call_cost(function: str, overload: str, args: Args, result: Value) -> int:
         return by_function(args, result, overload)
     standard = _STANDARD.get(overload)
     return 1 if standard is None else standard(args, result)
+
+
+def _check(overload: str, args: Args) -> None:
+    index = _LOOKED_INTO.get(overload)
+    if index is None:
+        index = 0 if overload.endswith("_sort") else 1
+        if not overload.endswith(("_sort", "_sortByAssociatedKeys")):
+            return
+    if isinstance(args[index], EvaluationError):
+        raise AbortedError(f"internal error: {args[index]}")
 
 
 def actual_size(value: Value) -> int:

@@ -59,8 +59,8 @@ class Selector:
     def evaluate(self, device: Mapping[str, Any]) -> Result:
         """Ask about a device in the shape of a ResourceSlice, with its `driver` beside the rest.
 
-        Raises `EvaluationError` where the scheduler would abort the allocation, and
-        `CostExceededError` where it would stop looking.
+        Raises `EvaluationError` or `AbortedError` (of which `CostExceededError` is one) where the
+        scheduler would abort the allocation.
         """
         meter = Meter(COST_LIMIT)
         with _deep():

@@ -1,0 +1,145 @@
+"""resource.k8s.io as values: DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice.
+
+    obj = next(read_documents(text))     # a dict, as on the wire
+    validate(obj).causes                 # what an API server would say to it
+    value = read(obj)                    # a DeviceClass, whatever version it was written in
+    write(value, "v1beta1").object       # the dict again
+
+Values have the shape of v1 and name what only v1alpha3 had. On the wire and in caches plain dicts
+stay; a value is made where a driver or a person reads one.
+"""
+
+from .claim import (
+    AllocatedDeviceStatus,
+    AllocationResult,
+    CapacityRequirements,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceClaim,
+    DeviceClaimConfiguration,
+    DeviceConstraint,
+    DeviceDerivedAttribute,
+    DeviceRequest,
+    DeviceRequestAllocationResult,
+    DeviceSubRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+    NetworkDeviceData,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimList,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourceClaimTemplate,
+    ResourceClaimTemplateList,
+    ResourceClaimTemplateSpec,
+)
+from .codec import DecodeError, Misfit, QuantityText
+from .deviceclass import (
+    CELDeviceSelector,
+    DeviceClass,
+    DeviceClassConfiguration,
+    DeviceClassList,
+    DeviceClassSpec,
+    DeviceSelector,
+    OpaqueDeviceConfiguration,
+)
+from .files import FileError, read_documents, read_file
+from .merge import merge
+from .meta import Condition, ListMeta, ObjectMeta, OwnerReference
+from .nodes import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from .rawjson import RawJson, dumps, loads
+from .reading import read, read_as, with_defaults, write
+from .slice import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    Counter,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceCounterConsumption,
+    DeviceTaint,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceList,
+    ResourceSliceSpec,
+)
+from .validation import Cause, Verdict, validate
+from .versions import VERSIONS, ConversionError, Converted, convert, from_v1, to_v1
+
+__all__ = [
+    "VERSIONS",
+    "AllocatedDeviceStatus",
+    "AllocationResult",
+    "CELDeviceSelector",
+    "CapacityRequestPolicy",
+    "CapacityRequestPolicyRange",
+    "CapacityRequirements",
+    "Cause",
+    "Condition",
+    "ConversionError",
+    "Converted",
+    "Counter",
+    "CounterSet",
+    "DecodeError",
+    "Device",
+    "DeviceAllocationConfiguration",
+    "DeviceAllocationResult",
+    "DeviceAttribute",
+    "DeviceCapacity",
+    "DeviceClaim",
+    "DeviceClaimConfiguration",
+    "DeviceClass",
+    "DeviceClassConfiguration",
+    "DeviceClassList",
+    "DeviceClassSpec",
+    "DeviceConstraint",
+    "DeviceCounterConsumption",
+    "DeviceDerivedAttribute",
+    "DeviceRequest",
+    "DeviceRequestAllocationResult",
+    "DeviceSelector",
+    "DeviceSubRequest",
+    "DeviceTaint",
+    "DeviceToleration",
+    "ExactDeviceRequest",
+    "FileError",
+    "ListMeta",
+    "Misfit",
+    "NetworkDeviceData",
+    "NodeSelector",
+    "NodeSelectorRequirement",
+    "NodeSelectorTerm",
+    "ObjectMeta",
+    "OpaqueDeviceConfiguration",
+    "OwnerReference",
+    "QuantityText",
+    "RawJson",
+    "ResourceClaim",
+    "ResourceClaimConsumerReference",
+    "ResourceClaimList",
+    "ResourceClaimSpec",
+    "ResourceClaimStatus",
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplateList",
+    "ResourceClaimTemplateSpec",
+    "ResourcePool",
+    "ResourceSlice",
+    "ResourceSliceList",
+    "ResourceSliceSpec",
+    "Verdict",
+    "convert",
+    "dumps",
+    "from_v1",
+    "loads",
+    "merge",
+    "read",
+    "read_as",
+    "read_documents",
+    "read_file",
+    "to_v1",
+    "validate",
+    "with_defaults",
+    "write",
+]

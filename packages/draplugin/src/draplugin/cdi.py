@@ -277,7 +277,12 @@ class Store:
 
 def _leftovers(path: Path) -> tuple[Path, ...]:
     names = (RELEASING, UNREADABLE, RELEASING + UNREADABLE)
-    return tuple(path.with_name(path.name + name) for name in names)
+    return (*(path.with_name(path.name + name) for name in names), _temporary(path))
+
+
+def _temporary(path: Path) -> Path:
+    # One name for each claim: what a killed process left is overwritten by the next.
+    return path.with_name(f".{path.name}.tmp")
 
 
 def _cdi_name(uid: str, device: Prepared) -> str:
@@ -379,7 +384,7 @@ def _env_from(entries: Sequence[str]) -> dict[str, str]:
 
 def _write_whole(target: Path, body: bytes) -> None:
     # The runtime's watcher ignores names without .json, so it never sees a half-written file.
-    temporary = target.with_name(f".{target.name}.tmp")
+    temporary = _temporary(target)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -51,6 +51,9 @@ class Timings:
         )
 
 
+Identity = tuple[int, int]
+
+
 class PrepareFailed(Exception):  # noqa: N818 - the kubelet's word for it
     """What becomes the pod's event FailedPrepareDynamicResources."""
 
@@ -94,7 +97,7 @@ class FakeKubelet:
         self.supported = tuple(supported)
         self._health = health
         self._wipe = wipe
-        self._known: dict[Path, int] = {}
+        self._known: dict[Path, Identity] = {}
         self._registering: dict[Path, asyncio.Task[None]] = {}
         self._registered: dict[str, dict[Path, Registered]] = {}
         self._wiping: dict[str, asyncio.Task[None]] = {}
@@ -211,12 +214,12 @@ class FakeKubelet:
     async def _watch_registry(self) -> None:
         while True:
             present = await asyncio.to_thread(_sockets, self.registry_dir)
-            for path in [p for p, inode in self._known.items() if present.get(p) != inode]:
+            for path in [p for p, identity in self._known.items() if present.get(p) != identity]:
                 del self._known[path]
                 await self._gone(path)
-            for path, inode in present.items():
+            for path, identity in present.items():
                 if path not in self._known:
-                    self._known[path] = inode
+                    self._known[path] = identity
                     task = asyncio.get_running_loop().create_task(self._register(path))
                     self._registering[path] = task
             await asyncio.sleep(self.timings.poll)
@@ -310,12 +313,13 @@ class FakeKubelet:
         return plugin.health[pool, device]
 
 
-def _sockets(directory: Path) -> dict[Path, int]:
+def _sockets(directory: Path) -> dict[Path, Identity]:
     found = {}
     for path in sorted(directory.iterdir()):
         with contextlib.suppress(FileNotFoundError):
             if not path.name.startswith(".") and path.is_socket():
-                found[path] = path.lstat().st_ino
+                # An inode alone may be used again at once for the next instance's socket.
+                found[path] = (path.lstat().st_ino, path.lstat().st_ctime_ns)
     return found
 
 

@@ -149,11 +149,11 @@ async def run(controller: str, logs_on_host: str) -> int:
     print("A real node joins a real control plane, and a real bluetoothd starts; half a minute ...")
     with cluster.node.start() as node, Bus(logs), Air(logs), Bluetoothd(logs):
         install(node.kubectl)
-        stage = Stage(node.kubectl, node.name, logs)
         make, kind = CONTROLLERS[controller]
         async with await Api.connect(node.kubeconfig, manager="somebody") as api, make(logs) as pad:
             await api.create(NAMESPACES, _namespace())
-            stage.start()
+            stage = Stage(api, node.kubeconfig, node.name, logs)
+            await stage.start()
             job = Job(api, stage, pad, kind, NAMESPACE)
             try:
                 await play(job, tell, node.kubectl)

@@ -7,13 +7,18 @@ token bound to the node, so that every right it uses is one that deploy/base giv
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bluetooth_operator.resources import ADAPTERS, PAIRINGREQUESTS, PERIPHERALS
+from cluster.api import Api as Server
 from cluster.kubectl import Kubectl
+from draplugin.kube import NODES, SECRETS, Api, NotFound
 from lab.daemon import Daemon
 
 REPOSITORY = Path(__file__).parents[2]
@@ -22,7 +27,7 @@ NAMESPACE = "bluetooth-system"
 ACCOUNT = "bluetooth-operator"
 RELAY_SOCKET = Path("/run/bluetooth.liken.sh/relay.sock")
 CDI = Path("/var/run/cdi")
-TOKEN_SECONDS = "7200"
+TOKEN_SECONDS = 7200
 
 # What people would apply, but for the two DaemonSets, whose work is done by processes here.
 INSTALLED = (
@@ -47,19 +52,25 @@ def install(kubectl: Kubectl) -> None:
 
 
 class Stage:
-    """The relay and the operator, started and ended by the test; logs are kept in `logs`."""
+    """The relay and the operator, started and ended by the test; logs are kept in `logs`.
 
-    def __init__(self, kubectl: Kubectl, node: str, logs: Path) -> None:
+    `api` may do everything; `kubeconfig` is its own, from which the operator's is made.
+    """
+
+    def __init__(self, api: Api, kubeconfig: Path, node: str, logs: Path) -> None:
         self.node = node
         self.logs = logs
-        self._kubectl = kubectl
+        self._api = api
+        self._admin = kubeconfig
         self._kubeconfig = logs / "operator.kubeconfig"
         self.relay = Daemon("relay", _relay(), logs)
         self.operator = Daemon("operator", _operator(node, self._kubeconfig), logs)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start both, as their pods would be started."""
-        self._kubeconfig.write_text(json.dumps(self._credentials()))
+        credentials = await self._credentials()
+        self._kubeconfig.touch(0o600)
+        self._kubeconfig.write_text(json.dumps(credentials))
         self.start_relay()
         self.start_operator()
 
@@ -83,30 +94,34 @@ class Stage:
             if daemon.running:
                 daemon.stop()
 
-    def clear(self) -> None:
+    async def clear(self) -> None:
         """Take away what an earlier test left behind, bonds and finalizers included."""
-        for kind in ("peripherals", "adapters", "pairingrequests"):
-            for name, namespace in self._names(kind):
-                where = ["-n", namespace] if namespace else []
-                patch = '{"metadata":{"finalizers":null}}'
-                self._kubectl("patch", kind, name, *where, "--type=merge", "-p", patch)
-                self._kubectl("delete", kind, name, *where, "--ignore-not-found")
-        self._kubectl("delete", "secrets", "-n", NAMESPACE, "--all")
+        for resource in (PERIPHERALS, ADAPTERS, PAIRINGREQUESTS):
+            for item in await self._api.list(resource):
+                name, namespace = item["metadata"]["name"], item["metadata"].get("namespace")
+                patch = {"metadata": {"finalizers": None}}
+                with suppress(NotFound):
+                    await self._api.patch(resource, name, patch, namespace)
+                await self._api.delete(resource, name, namespace)
+        for secret in await self._api.list(SECRETS, NAMESPACE):
+            await self._api.delete(SECRETS, secret["metadata"]["name"], NAMESPACE)
         for path in CDI.glob("bluetooth.liken.sh-*"):
             path.unlink()
 
-    def _names(self, kind: str) -> list[tuple[str, str | None]]:
-        items = self._kubectl.get(kind, "-A")["items"]
-        return [(it["metadata"]["name"], it["metadata"].get("namespace")) for it in items]
-
-    def _credentials(self) -> Mapping[str, Any]:
+    async def _credentials(self) -> Mapping[str, Any]:
         """A kubeconfig of the operator's service account, its token bound to this node."""
-        bound = ("--bound-object-kind=Node", f"--bound-object-name={self.node}")
-        token = self._kubectl(
-            "create", "token", ACCOUNT, "-n", NAMESPACE, f"--duration={TOKEN_SECONDS}s", *bound
-        ).strip()
-        config = json.loads(self._kubectl.kubeconfig.read_text())
-        config["users"] = [{"name": "operator", "user": {"token": token}}]
+        node = await self._api.get(NODES, self.node)
+        bound = {"kind": "Node", "apiVersion": "v1", "name": self.node}
+        spec = {
+            "audiences": [],
+            "expirationSeconds": TOKEN_SECONDS,
+            "boundObjectRef": {**bound, "uid": node["metadata"]["uid"]},
+        }
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{ACCOUNT}/token"
+        answer = await asyncio.to_thread(Server(self._admin).create, path, body)
+        config = json.loads(self._admin.read_text())
+        config["users"] = [{"name": "operator", "user": {"token": answer["status"]["token"]}}]
         for context in config["contexts"]:
             context["context"]["user"] = "operator"
         return dict(config)

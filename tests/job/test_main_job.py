@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import evdev
@@ -28,22 +28,22 @@ def installed(node_in_guest: Node) -> Node:
 
 
 @pytest.fixture
-def stage(
-    installed: Node, node: Node, kubectl: Kubectl, bluetoothd: Bluetoothd, logs: Path
-) -> Iterator[Stage]:
-    """Relay and operator beside a fresh bluetoothd, in a cluster without old objects of ours."""
-    made = Stage(kubectl, node.name, logs)
-    made.clear()
-    made.start()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-async def client(api: Path) -> AsyncIterator[Api]:
+async def client(installed: Node, api: Path) -> AsyncIterator[Api]:
     """The API server, for somebody who may do everything."""
     async with await Api.connect(api, manager="somebody") as connected:
         yield connected
+
+
+@pytest.fixture
+async def stage(
+    client: Api, node: Node, api: Path, bluetoothd: Bluetoothd, logs: Path
+) -> AsyncIterator[Stage]:
+    """Relay and operator beside a fresh bluetoothd, in a cluster without old objects of ours."""
+    made = Stage(client, api, node.name, logs)
+    await made.clear()
+    await made.start()
+    yield made
+    made.stop()
 
 
 @pytest.fixture

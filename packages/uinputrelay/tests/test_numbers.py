@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from uinputrelay import Held
-from uinputrelay.matching import keys
 from uinputrelay.numbers import (
     MINORS,
     Create,
@@ -92,10 +91,6 @@ def test_events_wait_until_the_claims_know_the_number(
     minor: int, held: list[Held], back: bool
 ) -> None:
     assert is_held_back(A, minor, held) is back
-
-
-def test_nodes_of_one_fingerprint_are_told_apart_by_their_order() -> None:
-    assert keys("A", ["f", "g", "f"]) == [A, Key("A", "g"), TWIN]
 
 
 MINOR = st.integers(64, 72)

@@ -250,11 +250,11 @@ class Engine:
         """Find which node each real one is, adding those nobody knew."""
         pairs: list[tuple[Key, RealNode]] = []
         self._errors.clear()
+        attached = {node.real.key: key for key, node in self._nodes.items() if node.real}
         for peripheral in self._wish.peripherals:
             mine = [real for real in found if self._belongs(peripheral, real)]
-            known = [(real, shot) for real in mine if (shot := self._shot(peripheral, real))]
-            keys = matching.keys(peripheral.address, (shot.fingerprint for _, shot in known))
-            for key, (real, shot) in zip(keys, known, strict=True):
+            read = [(real, self._shot(peripheral, real)) for real in mine]
+            for key, real, shot in matching.assign(peripheral.address, read, attached):
                 if key in self._nodes or self._is_new(key, real):
                     if key not in self._nodes:
                         self._add(key, shot, len(peripheral.nodes))

@@ -47,12 +47,11 @@ def _three(bench: Bench) -> dict[str, Snapshot]:
 
 
 def _udev_classes(path: str) -> set[str]:
-    """What udev says of a node, in inputid's words; its size in millimetres is no class."""
+    """What udev says of a node, in inputid's words."""
     subprocess.run(["udevadm", "settle"], check=True)
     query = ["udevadm", "info", "--query=property", path]
     said = subprocess.run(query, check=True, capture_output=True, text=True).stdout
-    names = [line.split("=")[0] for line in said.splitlines() if line.startswith("ID_INPUT_")]
-    return {name.removeprefix("ID_INPUT_").lower() for name in names} - {"width_mm", "height_mm"}
+    return set(inputid.classes_in(dict(line.split("=", 1) for line in said.splitlines())))
 
 
 def _guid(path: str) -> str:

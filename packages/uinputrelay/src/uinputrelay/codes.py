@@ -19,6 +19,7 @@ EV_PWR = 0x16
 EV_CNT = 0x20
 
 SYN_REPORT = 0
+SYN_MT_REPORT = 2
 SYN_DROPPED = 3
 
 # Codes per event type (KEY_CNT, REL_CNT, ...). SW_CNT has grown twice since 2020; there is room.

@@ -148,8 +148,8 @@ class HostSession:
             self._start()
         while data := self._receiver.next(item.nodeid):
             hook = self._config.hook
-            report = hook.pytest_report_from_serializable(config=self._config, data=data)
-            yield report
+            data = _tuples_again(data)
+            yield hook.pytest_report_from_serializable(config=self._config, data=data)
         if not self._receiver.ended(item.nodeid):
             yield self._explain(item)
 
@@ -238,6 +238,15 @@ class HostSession:
         tail = "\n".join((end.stdout + end.stderr).splitlines()[-30:]) if end else ""
         status = end.status if end else "no status"
         return _report(item, "failed", f"the guest's pytest ended ({status}) without it:\n{tail}")
+
+
+def _tuples_again(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON has made lists of what pytest compares as tuples."""
+    if isinstance(data["longrepr"], list):  # the reason of a skip
+        data["longrepr"] = tuple(data["longrepr"])
+    data["location"] = tuple(data["location"])
+    data["user_properties"] = [tuple(pair) for pair in data["user_properties"]]
+    return data
 
 
 def _report(item: pytest.Item, outcome: Any, text: str) -> pytest.TestReport:

@@ -378,6 +378,32 @@ async def test_power_is_set_and_waited_for(
     assert client.state.adapters[hci0].powered
 
 
+async def test_a_bluetoothd_busy_with_the_power_is_waited_for_and_asked_again(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    """AutoEnable turns the radio on right after the start; `Set Powered` is Busy meanwhile."""
+    for _ in range(3):
+        fake_bluez.fail_next("Set Powered", "Busy")
+    await client.set_powered(ADAPTER, False)
+    assert not client.state.adapters[hci0].powered
+    fake_bluez.fail_next("Set Powered", "Busy")
+    asked = len([call for call in fake_bluez.calls if "Powered" in call.arguments])
+    on = asyncio.ensure_future(client.set_powered(ADAPTER, True))
+    await settle()
+    fake_bluez.power(hci0, on=True)
+    await on
+    assert len([call for call in fake_bluez.calls if "Powered" in call.arguments]) == asked + 1
+
+
+async def test_a_bluetoothd_busy_for_ever_ends_at_the_deadline(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    for _ in range(99):
+        fake_bluez.fail_next("Set Powered", "Busy")
+    with pytest.raises(DeadlineExceeded):
+        await client.set_powered(ADAPTER, False)
+
+
 async def test_rfkill_is_named(broker: LoopbackBroker, fake_bluez: FakeBluez) -> None:
     fake_bluez.add_adapter(ADAPTER, powered=False, PowerState="off-blocked")
     async with Client.open(connect=broker.connect) as client:

@@ -44,6 +44,7 @@ from bluezclient.errors import (
     AdapterUnpowered,
     BluezError,
     BusLost,
+    Busy,
     DeadlineExceeded,
     DeviceInitiatesConnection,
     DeviceUnknown,
@@ -71,6 +72,7 @@ _LOST: dict[Availability, type[Unavailable]] = {
     Availability.PERMISSION_DENIED: PermissionDenied,
 }
 _RETRY_FIRST, _RETRY_MOST = 0.25, 5.0
+_POWER_PAUSE = 1.0
 
 
 @dataclass(eq=False, slots=True)
@@ -239,12 +241,30 @@ class Client:
     # -- what may be asked ---------------------------------------------------------------------
 
     async def set_powered(self, adapter: Adapter | Address, powered: bool) -> None:
-        """Turn the radio on or off. Raises `AdapterBlocked` under rfkill, `AdapterMissing`."""
-        address, path = self._adapter(adapter)
-        await self._connected().set(path, ADAPTER, "Powered", "b", powered)
-        await self.until(
-            lambda s: s.require_adapter(address).powered is powered, self.call_deadline
-        )
+        """Turn the radio on or off; returns when it is.
+
+        Raises `AdapterBlocked` under rfkill, `AdapterMissing`, `DeadlineExceeded`.
+        """
+        address, _ = self._adapter(adapter)
+
+        def reached(state: State) -> bool:
+            return state.require_adapter(address).powered is powered
+
+        try:
+            async with asyncio.timeout(self.call_deadline):
+                while not reached(self.require_available()):
+                    await self._try_to_power(address, powered)
+                    with suppress(DeadlineExceeded):
+                        await self.until(reached, _POWER_PAUSE)
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"adapter {address} did not change its power") from error
+
+    async def _try_to_power(self, address: Address, powered: bool) -> None:
+        # While bluetoothd changes the power itself (AutoEnable, right after its start) it answers
+        # Busy; what it does then may well be what was wanted.
+        with suppress(Busy):
+            path = self._adapter(address)[1]
+            await self._connected().set(path, ADAPTER, "Powered", "b", powered)
 
     async def set_adapter_alias(self, adapter: Adapter | Address, alias: str) -> None:
         """Name the radio as others see it; "" restores the host's name."""

@@ -99,6 +99,7 @@ def pytest_terminal_summary(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Guest: open the pipe to the host, if there is one."""
+    config.addinivalue_line("markers", "vm: boots a guest of its own, on this machine")
     pipe = os.environ.get(reports.VARIABLE)
     if IN_GUEST and pipe:
         config.stash[_SENDER] = reports.Sender(Path(pipe))

@@ -223,7 +223,7 @@ class Machine:
         self._heard = time.monotonic()
         self._reason = ""
         self._sending = threading.Lock()
-        self._qemu: subprocess.Popen[bytes] | None = None
+        self.qemu: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._work = Path(tempfile.mkdtemp(prefix="lab-vm-"))
         self.facts: dict[str, Any] = {}
@@ -239,7 +239,7 @@ class Machine:
         initrd = self._work / "initrd"
         initrd.write_bytes(found.initramfs.read_bytes() + self._programs_archive(found))
         with (self.logs / "qemu.log").open("wb") as log:
-            self._qemu = subprocess.Popen(
+            self.qemu = subprocess.Popen(
                 self._command(found, accelerator, initrd),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -259,12 +259,12 @@ class Machine:
                 dmesg = self.run(["dmesg"], sink=quiet, timeout=20)
                 (self.logs / "dmesg.log").write_text(dmesg.stdout)
                 self.send(op="poweroff")
-        if self._qemu:
+        if self.qemu:
             try:
-                self._qemu.wait(15 if self._ready.is_set() and not self._reason else 0)
+                self.qemu.wait(15 if self._ready.is_set() and not self._reason else 0)
             except subprocess.TimeoutExpired:
-                self._qemu.kill()
-                self._qemu.wait()
+                self.qemu.kill()
+                self.qemu.wait()
         if self._socket:
             self._socket.close()
         shutil.rmtree(self._work, ignore_errors=True)
@@ -276,7 +276,7 @@ class Machine:
         reason = self._reason or reason
         if trouble:
             reason = f"{reason} (kernel trouble)"
-        if self._qemu and self._qemu.poll() not in (None, 0):
+        if self.qemu and self.qemu.poll() not in (None, 0):
             reason += f"; {(self.logs / 'qemu.log').read_text(errors='replace').strip()}"
         return GuestDiedError(reason, trouble or console.tail(text), self.logs)
 
@@ -375,8 +375,8 @@ class Machine:
 
     def _connect(self) -> None:
         """Open QEMU's end of the line to the agent, which appears a moment after its start."""
-        assert self._qemu
-        while self._qemu.poll() is None:
+        assert self.qemu
+        while self.qemu.poll() is None:
             line = socket.socket(socket.AF_UNIX)
             try:
                 line.connect(f"{self._work}/agent")
@@ -443,9 +443,9 @@ class Machine:
                 self._programs[event["id"]].handle(event)
 
     def _end_programs(self) -> None:
-        if self._qemu and not self._reason:
+        if self.qemu and not self._reason:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._qemu.wait(10)  # its console is whole only then
+                self.qemu.wait(10)  # its console is whole only then
         self._gone.set()
         for program in list(self._programs.values()):
             program.handle(None)

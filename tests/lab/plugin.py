@@ -22,6 +22,9 @@ MARKS = ("lab", "cluster")
 # A guest under TCG is some ten times slower than the machine it is on.
 TEST_SECONDS = 300
 
+# Variables that ask for more logs, the same inside as outside.
+PASSED_ON = ("LAB_BTMON", "LAB_PEER_LOG")
+
 _SENDER = pytest.StashKey[reports.Sender]()
 _SESSION = pytest.StashKey["HostSession"]()
 
@@ -187,6 +190,7 @@ class HostSession:
 
     def _begin(self, machine: vm.Machine, prepared: Sequence[GuestPreparation]) -> None:
         environment = {reports.VARIABLE: reports.PIPE}
+        environment |= {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         for preparation in prepared:
             environment |= preparation.environment
         machine.run(["mkfifo", reports.PIPE], sink=vm.quiet).check()

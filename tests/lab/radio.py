@@ -80,16 +80,25 @@ class Air(_Part):
     """btvirt: virtual radios for the kernel, and a socket for peers of theirs.
 
     radios: how many the kernel gets, hci0 first. Stopping it unplugs them all, and ends
-    every emulated controller.
+    every emulated controller. With LAB_BTMON=1 in the environment btmon logs the traffic.
     """
 
     def __init__(self, logs: Path, radios: int = 1) -> None:
         self.radios = radios
         # -s: the sockets for peers; -lN: N radios for the kernel.
         self.daemon = Daemon("btvirt", ["btvirt", "-s", f"-l{radios}"], logs)
+        self._monitor = Daemon("btmon", ["stdbuf", "-oL", "btmon", "-t"], logs)
+
+    def stop(self) -> None:
+        """Unplug the radios."""
+        if self._monitor.running:
+            self._monitor.stop()
+        super().stop()
 
     def start(self) -> None:
         """Start it and wait for its socket and until the kernel has set its radios up."""
+        if os.environ.get("LAB_BTMON") and not self._monitor.running:
+            self._monitor.launch()
         for attempt in range(_AIR_ATTEMPTS):
             for old in AIR_SOCKET.parent.glob("bt-server-*"):
                 old.unlink()

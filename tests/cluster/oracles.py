@@ -20,6 +20,7 @@ from cluster.progress import Say, to_stderr
 _HERE = Path(__file__).parent
 _OLD_GATES = {"DynamicResourceAllocation": True, "DRAControlPlaneController": True}
 _OLD_APIS = {"resource.k8s.io/v1alpha3": True}
+_NEW_APIS = {f"resource.k8s.io/{version}": True for version in ("v1", "v1beta2", "v1beta1")}
 
 
 def ask_cel(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
@@ -32,8 +33,8 @@ def ask_cel(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, An
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-class OldApiServer(ControlPlane):
-    """An API server of Kubernetes 1.31 with its etcd, and nothing that acts on what it holds."""
+class ApiServer(ControlPlane):
+    """An API server with its etcd, and nothing that acts on what it holds."""
 
     def launch(self) -> None:
         """Start the two and wait until the API server is ready."""
@@ -43,10 +44,25 @@ class OldApiServer(ControlPlane):
         self._wait_ready(self._ports.api_server, "/readyz")
 
 
-def start_old(say: Say = to_stderr) -> OldApiServer:
-    """Start an API server that serves resource.k8s.io/v1alpha3; a context manager that stops it."""
+def start_new(say: Say = to_stderr) -> ApiServer:
+    """Start an API server that serves every version of resource.k8s.io it still knows.
+
+    A context manager that stops it.
+    """
+    return _start(build.binaries(say), Options(runtime_config=_NEW_APIS), say)
+
+
+def start_old(say: Say = to_stderr) -> ApiServer:
+    """Start an API server of 1.31 that serves resource.k8s.io/v1alpha3, with suitableNodes.
+
+    A context manager that stops it.
+    """
+    return _start(_old_binaries(say), Options(_OLD_GATES, _OLD_APIS), say)
+
+
+def _start(binaries: Path, options: Options, say: Say) -> ApiServer:
     rundir.sweep(rundir.unprivileged())
-    server = OldApiServer(_old_binaries(say), Options(_OLD_GATES, _OLD_APIS), say)
+    server = ApiServer(binaries, options, say)
     try:
         server.launch()
     except BaseException:

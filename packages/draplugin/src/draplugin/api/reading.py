@@ -58,7 +58,7 @@ def read_lenient(obj: Mapping[str, Any]) -> tuple[Any, list[Misfit]]:
         raise ValueError(f"kind {obj.get('kind')!r} is none of {', '.join(KINDS)}")
     canonical = versions.to_v1(with_raw_parameters(dict(obj)), version)
     misplaced = _misplaced(canonical, version)
-    decoded: tuple[Any, list[Misfit]] = decode(kind, with_defaults(canonical))
+    decoded: tuple[Any, list[Misfit]] = decode(kind, with_defaults(canonical, version))
     return decoded[0], [*misplaced, *decoded[1]]
 
 
@@ -85,11 +85,12 @@ def write(value: Any, version: str = "v1", *, strict: bool = False) -> Converted
     return versions.convert(obj, version, strict=strict)
 
 
-def with_defaults(obj: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(obj: Mapping[str, Any], version: str = "v1") -> dict[str, Any]:
     """A copy of an object in v1's shape with what the server fills in.
 
     A request is for ExactCount, of one device; a toleration's operator is Equal
-    (k8s.io/kubernetes/pkg/apis/resource/v1/defaults.go).
+    (k8s.io/kubernetes/pkg/apis/resource/v1/defaults.go). Read from v1beta1, a request without a
+    class gets nothing, since it might have alternatives instead.
     """
     filled = copy.copy(dict(obj))
     kind = str(obj.get("kind", ""))
@@ -97,16 +98,19 @@ def with_defaults(obj: Mapping[str, Any]) -> dict[str, Any]:
         items = obj.get("items")
         own = kind.removesuffix("List")
         if isinstance(items, list):
-            filled["items"] = [_item(item, own) for item in items]
+            filled["items"] = [_item(item, own, version) for item in items]
         return filled
-    fill = _DEFAULTS.get(kind)
-    return fill(filled) if fill is not None else filled
+    path = _REQUESTS.get(kind)
+    if path is None:
+        return filled
+    request = _request_v1beta1 if version == "v1beta1" else _request
+    return dict(_at(filled, path, _each(request)))
 
 
-def _item(item: Any, kind: str) -> Any:
+def _item(item: Any, kind: str, version: str) -> Any:
     if not isinstance(item, Mapping):
         return item
-    return with_defaults({"kind": kind, **item})
+    return with_defaults({"kind": kind, **item}, version)
 
 
 def _at(node: Any, path: tuple[str, ...], change: Callable[[Any], Any]) -> Any:
@@ -131,6 +135,13 @@ def _request(request: dict[str, Any]) -> Any:
     return _at(filled, ("firstAvailable",), _each(_way))
 
 
+def _request_v1beta1(request: dict[str, Any]) -> Any:
+    exactly = request.get("exactly")
+    if isinstance(exactly, Mapping) and not exactly.get("deviceClassName"):
+        return request
+    return _request(request)
+
+
 def _way(way: Any) -> Any:
     if not isinstance(way, Mapping):
         return way
@@ -146,8 +157,7 @@ def _toleration(toleration: dict[str, Any]) -> Any:
     return toleration if toleration.get("operator") else {**toleration, "operator": "Equal"}
 
 
-_REQUESTS = ("spec", "devices", "requests")
-_DEFAULTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "ResourceClaim": lambda obj: dict(_at(obj, _REQUESTS, _each(_request))),
-    "ResourceClaimTemplate": lambda obj: dict(_at(obj, ("spec", *_REQUESTS), _each(_request))),
+_REQUESTS: dict[str, tuple[str, ...]] = {
+    "ResourceClaim": ("spec", "devices", "requests"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices", "requests"),
 }

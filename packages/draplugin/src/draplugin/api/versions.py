@@ -298,9 +298,7 @@ def _request_up(request: Any) -> Any:
     naming = {name: value for name, value in request.items() if name in _REQUEST_NAMING}
     exactly = {name: value for name, value in request.items() if name not in _REQUEST_NAMING}
     # A request with alternatives carries none of the other fields.
-    if request.get("firstAvailable") and not exactly:
-        return naming
-    return {**naming, "exactly": exactly}
+    return {**naming, "exactly": exactly} if any(exactly.values()) else naming
 
 
 def _request_down(request: Any) -> Any:

@@ -109,7 +109,11 @@ def qualified(found: Findings, name: str) -> None:
 def fully_qualified(found: Findings, name: str) -> None:
     """`domain/name`."""
     qualified(found, name)
-    if "/" in name:
+    domain, slash, _ = name.partition("/")
+    if found.server >= (1, 37) and name.count("/") == 1 and domain != domain.lower():
+        # An attribute's domain may have upper case, but not where one is referred to.
+        found.add(INVALID, "the domain must be lower case")
+    if slash:
         return
     if found.server < (1, 33):
         with found.at("domain"):
@@ -126,8 +130,8 @@ def metadata(found: Findings, meta: ObjectMeta, *, namespaced: bool) -> None:
             with found.at("namespace"):
                 found.add(FORBIDDEN, "this kind has no namespace")
         labels_and_annotations(found, meta)
-        with found.at("finalizers"):
-            for finalizer in meta.finalizers:
+        for index, finalizer in enumerate(meta.finalizers):
+            with found.at("finalizers", *([index] if found.server >= (1, 37) else [])):
                 _finalizer(found, finalizer)
         with found.at("ownerReferences"):
             for index, owner in enumerate(meta.owner_references):
@@ -160,12 +164,7 @@ def labels_and_annotations(found: Findings, meta: ObjectMeta) -> None:
 
 def _labels(found: Findings, labels: Mapping[str, str]) -> None:
     for key, value in labels.items():
-        invalid(found, key_problems(key))
-        if found.server >= (1, 36):
-            with found.at(f"[{key}]"):
-                invalid(found, value_problems(value))
-        else:
-            invalid(found, value_problems(value))
+        invalid(found, [*key_problems(key), *value_problems(value)])
 
 
 def _finalizer(found: Findings, name: str) -> None:
@@ -183,4 +182,5 @@ def _owner(found: Findings, owner: OwnerReference) -> None:
     for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
         if not value:
             with found.at(name):
-                found.add(INVALID, "must not be empty")
+                reason = REQUIRED if found.server >= (1, 37) else INVALID
+                found.add(reason, "must not be empty")

@@ -159,7 +159,7 @@ def _mode(found: Findings, mode: str, count: int) -> None:
             found.add(INVALID, "must be greater than zero")
     elif mode not in ("All", "ExactCount"):
         with found.at("allocationMode"):
-            found.add(UNSUPPORTED, "must be ExactCount or All", declarative=True)
+            found.add(UNSUPPORTED, "must be ExactCount or All", declarative=bool(mode))
 
 
 def _toleration(found: Findings, toleration: DeviceToleration) -> None:

@@ -18,9 +18,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from . import matching, numbers
+from .checks import InvalidValueError
 from .discovery import Belongs, Discovery, RealNode, by_uniq, used_minors
 from .mirror import UINPUT, Blueprint, Mirror, blueprint
-from .model import NodeWish, Observed, PeripheralState, PeripheralWish, Snapshot, Wish
+from .model import MOST_NODES, NodeWish, Observed, PeripheralState, PeripheralWish, Snapshot, Wish
 from .node import Aim, Node
 from .numbers import Key
 from .source import NotThatDeviceError, Source, snapshot_of
@@ -255,14 +256,21 @@ class Engine:
             mine = [real for real in found if self._belongs(peripheral, real)]
             read = [(real, self._shot(peripheral, real)) for real in mine]
             for key, real, shot in matching.assign(peripheral.address, read, attached):
-                if key in self._nodes or self._is_new(key, real):
-                    if key not in self._nodes:
-                        self._add(key, shot, len(peripheral.nodes))
-                    pairs.append((key, real))
+                if key not in self._nodes:
+                    if not self._is_new(key, real):
+                        continue
+                    self._add(key, shot, len(peripheral.nodes))
+                pairs.append((key, real))
         return pairs
 
     def _is_new(self, key: Key, real: RealNode) -> bool:
-        """Tell an added node from the next life of one whose end is not seen yet."""
+        """Tell an added node from the next life of one whose end is not seen yet.
+
+        A device that registers nodes without end gets mirrors for the first of them only.
+        """
+        if sum(each.address == key.address for each in self._nodes) >= MOST_NODES:
+            self._errors[key.address] = f"more than {MOST_NODES} nodes; {real.path} is left out"
+            return False
         if key.turn == 0 or not self._adopt:
             return self._adopt
         waited = self._clock() - self._seen[real.key]
@@ -280,7 +288,7 @@ class Engine:
             return None
         try:
             shot = self._shots[real.key] = snapshot_of(real.path, real.identity)
-        except (OSError, NotThatDeviceError) as error:
+        except (OSError, NotThatDeviceError, InvalidValueError) as error:
             self._errors[peripheral.address] = f"{real.path}: {error}"
             return None
         return shot

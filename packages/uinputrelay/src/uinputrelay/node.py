@@ -81,7 +81,7 @@ class Node:
         if self.real is not None:
             self.detach()
         self.real = real
-        _log.info("%s is back as %s (%s)", self.key.address, real.path, self.snapshot.name)
+        _log.info("%s is back as %s (%r)", self.key.address, real.path, self.snapshot.name)
         return True
 
     def detach(self) -> None:

@@ -38,7 +38,7 @@ def open_checked(path: str, expected: Identity) -> int:
         found = Identity(kernel.uniq(fd), kernel.phys(fd))
         if found != expected:
             raise NotThatDeviceError(
-                f"{path} is {found.uniq or found.phys or 'another device'} now"
+                f"{path} is another device now: {found.uniq!r} at {found.phys!r}"
             )
     except BaseException:
         os.close(fd)

@@ -63,7 +63,7 @@ class Stage:
         self._api = api
         self._admin = kubeconfig
         self._kubeconfig = logs / "operator.kubeconfig"
-        self.relay = Daemon("relay", _relay(), logs)
+        self.relay = Daemon("relay", relay_command(), logs)
         self.operator = Daemon("operator", _operator(node, self._kubeconfig), logs)
 
     async def start(self) -> None:
@@ -71,21 +71,21 @@ class Stage:
         credentials = await self._credentials()
         self._kubeconfig.touch(0o600)
         self._kubeconfig.write_text(json.dumps(credentials))
-        self.start_relay()
+        self.startrelay_command()
         self.start_operator()
 
     def start_relay(self) -> None:
         """Start the relay and wait for its socket."""
         RELAY_SOCKET.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.relay.launch()
-        self.relay.wait_until(RELAY_SOCKET.is_socket, "socket of the relay", 120)
+        self.relay.wait_until(RELAY_SOCKET.is_socket, "socket of the relay", 300)
 
     def start_operator(self) -> None:
         """Start the operator and wait until it serves the kubelet."""
         sockets = Path("/var/lib/kubelet/plugins_registry")
         self.operator.launch()
         self.operator.wait_until(
-            lambda: any(sockets.glob("bluetooth.liken.sh*-reg.sock")), "registration socket", 120
+            lambda: any(sockets.glob("bluetooth.liken.sh*-reg.sock")), "registration socket", 300
         )
 
     def stop(self) -> None:
@@ -127,7 +127,8 @@ class Stage:
         return dict(config)
 
 
-def _relay() -> list[str]:
+def relay_command() -> list[str]:
+    """The relay as its pod would start it."""
     return [
         *(sys.executable, "-m", "uinputrelay", "serve"),
         *("--socket", str(RELAY_SOCKET), "--phys-prefix", "bluetooth.liken.sh"),

@@ -115,8 +115,21 @@ def _build(root: Root) -> None:
 def _failure(work: Root, title: str, error: Exception) -> BuildError:
     log = cache() / f"failed-{work.path.name.removeprefix('building-')}.log"
     shutil.copy(work.path / "build.log", log)
-    tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-    return BuildError(f"root {work.name} failed at: {title}\n{error}\n{tail}\nwhole log: {log}")
+    text = log.read_text(errors="replace")
+    hints = [hint for sign, hint in _HINTS.items() if sign in text]
+    tail = text.splitlines()[-15:]
+    lines = [f"root {work.name} failed at: {title}", str(error), *tail, *hints]
+    return BuildError("\n".join([*lines, f"whole log: {log}"]))
+
+
+# What a person can do about lines of a log.
+_HINTS = {
+    "NO_PUBKEY": "hint: debian-archive-keyring of this machine is too old for that release;"
+    " version 2023.3 knows the keys of bookworm, which sign forky",
+    "is expired": "hint: the mirror's release files are out of date; if that is meant to be so, say"
+    ' Acquire::Check-Valid-Until "false"; in apt\'s own configuration',
+    "No space left": "hint: a root takes 3 GB of the cache while it is built",
+}
 
 
 def _check_host() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
-from lab import cpio, host, kernel
+from lab import cpio, host, kernel, root
 from lab.recipe import HERE, RECIPES, Recipe
 
 BASE = RECIPES["forky"]
@@ -135,3 +136,49 @@ def _entries(data: bytes) -> list[tuple[str, int, bytes]]:
 
 def _even(number: int) -> int:
     return (number + 3) // 4 * 4
+
+
+# -- a build that fails
+
+FAILURES = {
+    "an old keyring": ("W: GPG error: forky InRelease: NO_PUBKEY 6ED0E7B8", "too old"),
+    "a stale mirror": ("E: Release file for forky/InRelease is expired", "Check-Valid-Until"),
+    "a full disk": ("dpkg: error: No space left on device", "3 GB"),
+}
+
+
+@pytest.mark.parametrize(("line", "hint"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failed_build_names_its_step_its_log_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, hint: str
+) -> None:
+    def step(_work: root.Root, log: IO[str]) -> None:
+        root._run(["sh", "-c", 'echo "$0"; exit 5', line], log)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(root, "_check_host", lambda: None)
+    monkeypatch.setattr(root, "_STEPS", (("the step", step),))
+    with pytest.raises(root.BuildError) as caught:
+        root.build()
+    message = str(caught.value)
+    assert "root forky failed at: the step" in message
+    assert line in message
+    assert hint in message
+    assert Path(message.rpartition("whole log: ")[2]).read_text().strip() == line
+    assert not list(root.cache().glob("root-*"))
+
+
+def test_a_finished_build_is_found_again_and_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def step(work: root.Root, _log: IO[str]) -> None:
+        built.append(work.name)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(root, "_check_host", lambda: None)
+    monkeypatch.setattr(host, "lacking_programs", lambda _programs: [])
+    monkeypatch.setattr(root, "_STEPS", (("the step", step),))
+    assert root.build() == root.build()
+    assert built == ["forky"]
+    assert root.build().path == root.cache() / f"root-{BASE.key()}"

@@ -248,6 +248,24 @@ async def test_ending_early(
     assert calls(fake_bluez, "CancelPairing") == 0
 
 
+async def test_a_bond_that_wins_the_race_against_the_deadline_is_a_success(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    """As seen with BlueZ 5.87: not bonded at the deadline, bonded while the pairing is called off."""
+    fake_bluez.peers.append(replace(PEER, bond_after=60.0))
+    path = f"{hci0}/{PAD.bluez}"
+
+    def bond_at_the_last_moment(call: str) -> None:
+        if call == "Disconnect":
+            fake_bluez.change(path, "org.bluez.Device1", Bonded=True)
+
+    fake_bluez.before_call = bond_at_the_last_moment
+    async with client.pairing_window(ADAPTER) as window:
+        device = await window.pair(PAD, deadline=10)
+    assert (device.bonded, device.trusted) == (True, True)
+    assert calls(fake_bluez, "RemoveDevice") == 0
+
+
 async def test_an_le_device_keeps_its_path_and_gets_its_identity_address(
     client: Client, fake_bluez: FakeBluez
 ) -> None:

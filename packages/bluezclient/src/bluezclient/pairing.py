@@ -310,10 +310,13 @@ class PairingWindow:
         last: BluezError | None = None
         while True:
             device = await self._on_air(address, deadline, last)
-            if device.bonded:
+            if device.bonded and last is None:
                 # A `Pair` over a stale bond "succeeds" at once; remove it and find the device anew.
                 await self._client.unpair(self.adapter, device)
                 continue
+            if device.bonded:
+                # It has paired by itself since our last attempt; that is what was asked for.
+                return await self._trust(device.path)
             try:
                 return await self._attempt(device, deadline)
             except (DeviceUnreachable, DeviceGone) as error:
@@ -366,15 +369,18 @@ class PairingWindow:
             name=f"pair {device.address}",
         )
         try:
-            await self._outcome(device, pair, deadline)
-            return await self._settle_bond(device.path, pair, connection)
+            try:
+                await self._outcome(device, pair, deadline)
+            except Unavailable:
+                raise
+            except BluezError:
+                # The bond may have won the race against the failure; then it is no failure.
+                if not await self._call_off(device.path, pair, connection):
+                    raise
+            await self._services(device.path, pair)
+            return await self._trust(device.path)
         except asyncio.CancelledError:
-            await asyncio.shield(self._call_off(device.path, pair, connection))
-            raise
-        except Unavailable:
-            raise
-        except BluezError:
-            await self._call_off(device.path, pair, connection)
+            await asyncio.shield(self._abandon(device.path, pair, connection))
             raise
         finally:
             await _end(pair)
@@ -427,34 +433,47 @@ class PairingWindow:
         except DeviceGone:
             return False
 
-    async def _settle_bond(
-        self, path: str, pair: asyncio.Task[list[object]], connection: Connection
-    ) -> Device:
-        """Let service discovery finish, then trust: never before, and always before we return."""
+    async def _services(self, path: str, pair: asyncio.Task[list[object]]) -> None:
+        """Let service discovery finish, which is when `Pair` answers; the bond is good without."""
         resolved = asyncio.create_task(self._client.until(_services_known(path), SERVICES))
         try:
             await asyncio.wait({pair, resolved}, timeout=SERVICES, return_when=_FIRST)
         finally:
             await _end(resolved)
-        await connection.set(path, DEVICE, "Trusted", "b", True)
+
+    async def _trust(self, path: str) -> Device:
+        """Trust what is bonded: never before that, and always before we return it."""
+        if self._connection is None:
+            raise BusLost("the window's bus connection is gone")
+        await self._connection.set(path, DEVICE, "Trusted", "b", True)
         state = await self._client.until(_trusted(path), self._client.call_deadline)
         return state.devices[path]
 
     async def _call_off(
         self, path: str, pair: asyncio.Task[list[object]], connection: Connection
-    ) -> None:
-        """Leave nothing half-paired: keep (and trust) what is bonded, drop what is not."""
-        with suppress(BluezError):
-            if await self._is_bonded(path):
-                await connection.set(path, DEVICE, "Trusted", "b", True)
-                return
-            if not pair.done():
+    ) -> bool:
+        """True when bonded after all; else nothing half-paired is left: link, object, directory."""
+        if await self._is_bonded(path):
+            return True
+        if not pair.done():
+            with suppress(BluezError):
                 await connection.call(path, DEVICE, "Disconnect")
-                await asyncio.wait({pair}, timeout=DRAIN)
-        with suppress(BluezError):
-            device = self._client.state.devices.get(path)
-            if device is not None and not await self._is_bonded(path):
+            await asyncio.wait({pair}, timeout=DRAIN)
+            if await self._is_bonded(path):
+                return True
+        device = self._client.state.devices.get(path)
+        if device is not None:
+            with suppress(BluezError):
                 await connection.call(device.adapter, ADAPTER, "RemoveDevice", "o", path)
+        return False
+
+    async def _abandon(
+        self, path: str, pair: asyncio.Task[list[object]], connection: Connection
+    ) -> None:
+        """The caller has left: a trusted bond or nothing, and no error for nobody."""
+        with suppress(BluezError):
+            if await self._call_off(path, pair, connection):
+                await self._trust(path)
 
 
 _FIRST = asyncio.FIRST_COMPLETED

@@ -88,10 +88,11 @@ class _Failure(Exception):  # noqa: N818
 
 
 class FakeBluez:
-    """One life of bluetoothd on a bus; `start` again after `crash` or `stop` for the next life.
+    """One life of bluetoothd on a bus; `move_to` another connection for the next life.
 
-    `calls` lists what was received, in order. Faults: `crash`, `stop`, `unplug`, `fail_next`,
-    `hang_next`, `vanish`, `hold_signals`.
+    `calls` lists what was received, in order; `before_call(member)` runs before each is carried out.
+    Faults: `crash`, `stop`, `unplug`, `power`, `vanish`, `fail_next`, `hang_next`, `hold_signals`,
+    `abort_pairing`.
     """
 
     def __init__(self, bus: Bus) -> None:
@@ -107,6 +108,7 @@ class FakeBluez:
         self._failures: dict[str, list[_Failure | None]] = {}
         self._held: list[Message] | None = None
         self.kernel_keys: set[Address] = set()
+        self.before_call: Callable[[str], None] = lambda _: None
         bus.add_message_handler(self._receive)
 
     @classmethod
@@ -341,6 +343,7 @@ class FakeBluez:
         member = message.member or ""
         now = asyncio.get_running_loop().time()
         self.calls.append(Call(message.path or "", member, plain, now))
+        self.before_call(member)
         label = f"Set {plain[1]}" if member == "Set" and len(plain) == 3 else member
         try:
             if self._failures.get(label):

@@ -90,7 +90,7 @@ class _Failure(Exception):  # noqa: N818
 class FakeBluez:
     """One life of bluetoothd on a bus; `move_to` another connection for the next life.
 
-    `calls` lists what was received, in order; `before_call(member)` runs before each is carried out.
+    `calls` lists what was received, in order; `before_call(member)` runs before each is answered.
     Faults: `crash`, `stop`, `unplug`, `power`, `vanish`, `fail_next`, `hang_next`, `hold_signals`,
     `abort_pairing`.
     """

@@ -24,6 +24,8 @@ from .proxy import Wire
 T = TypeVar("T")
 Make = Callable[[Site], AbstractAsyncContextManager[object]]
 PATIENCE = 15.0
+# Not a pod: where a controller manager runs, it takes reservations of missing pods away.
+CONSUMER = {"apiGroup": "draplugin.invalid", "resource": "benches", "name": "b", "uid": "b"}
 _numbers = itertools.count(1)
 
 
@@ -116,7 +118,7 @@ class Bench:
         result = {"request": request, "driver": driver, "pool": pool, "device": name}
         created["status"] = {
             "allocation": {"devices": {"results": [result]}},
-            "reservedFor": [{"resource": "pods", "name": "pod", "uid": "pod-uid"}],
+            "reservedFor": [CONSUMER],
         }
         await self.admin.replace(RESOURCECLAIMS, created, subresource="status")
         return ClaimRef(self.namespace, created["metadata"]["name"], uid_of(created))

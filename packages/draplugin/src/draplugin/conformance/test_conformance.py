@@ -67,7 +67,8 @@ async def test_a_subrequest_is_answered_as_its_base_request(on_bench: Bench) -> 
     async with on_bench.running() as driver:
         claim = await on_bench.claim(driver, request="device/large")
         answers = await _answers(on_bench, driver, claim)
-        assert all(d.requests in ((), ("device",)) for d in answers[claim.uid])
+        names = [name for d in answers[claim.uid] for name in d.requests]
+        assert not [name for name in names if "/" in name], names
 
 
 async def test_every_cdi_id_answered_can_be_resolved(on_bench: Bench) -> None:
@@ -112,7 +113,7 @@ async def test_a_claim_with_another_uid_is_refused(on_bench: Bench) -> None:
     async with on_bench.running() as driver:
         claim = await on_bench.claim(driver)
         replaced = ClaimRef(claim.namespace, claim.name, NOBODY.uid)
-        with pytest.raises(PrepareFailed, match="failed for ResourceClaim"):
+        with pytest.raises(PrepareFailed):
             await on_bench.kubelet.prepare(driver, replaced)
 
 

@@ -131,7 +131,7 @@ class KubernetesTransport:
                 raise error_from(response.status, data, response.headers.get("Retry-After"))
             yield _lines(response, path)
         finally:
-            response.close()
+            _hang_up(response)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -190,6 +190,15 @@ async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncIterator[b
         raise _unavailable("GET", path, error) from error
     if line := b"".join(pieces):
         yield line
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    # Closing a TLS connection waits up to 30 s for the peer's goodbye, which a server in the
+    # middle of a watch has no reason to send; the socket would outlive its session.
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def _unavailable(method: str, path: str, error: BaseException) -> Unavailable:

@@ -1,0 +1,141 @@
+"""What an API server would refuse in a file, and what it would take and somebody regret.
+
+Regrets are found by reading a selector, not by running it: a read of an attribute that no `has()`
+guards aborts the allocation of every claim as soon as one device lacks it. Where slices are given,
+the selectors are run on their devices as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from draplugin.api import (
+    Cause,
+    DecodeError,
+    DeviceClass,
+    DeviceSelector,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    read,
+    validate,
+)
+from draplugin.api.codec import encode
+from draplugin.cel import NEWEST, CompileError, Selector, Version, compile_stored, guards
+from draplugin.explain.matching import evaluate
+from draplugin.explain.report import ways
+
+KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said of one object. `warnings` are what a server takes all the same."""
+
+    file: str
+    kind: str
+    name: str
+    accepted: bool
+    causes: tuple[Cause, ...] = ()
+    warnings: tuple[Cause, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        return asdict(self)
+
+
+def lint(
+    obj: Mapping[str, Any],
+    *,
+    file: str = "",
+    server: Version = NEWEST,
+    slices: Sequence[ResourceSlice] = (),
+) -> Report:
+    """Check an object for a server of this version, and against devices where slices are given.
+
+    Raises ValueError for a kind that is not checked here.
+    """
+    kind, metadata = str(obj.get("kind", "")), obj.get("metadata")
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r} is none of {', '.join(KINDS)}")
+    name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
+    try:
+        verdict = validate(obj, server)
+    except ValueError as error:
+        return Report(file, kind, name, False, (Cause("apiVersion", "NotServed", str(error)),))
+    if not verdict.accepted:
+        return Report(file, kind, name, False, verdict.causes, tuple(_regrets(obj, slices)))
+    return Report(file, kind, name, True, (), tuple(_regrets(obj, slices)))
+
+
+def _regrets(obj: Mapping[str, Any], slices: Sequence[ResourceSlice]) -> Iterator[Cause]:
+    try:
+        value = read(obj)
+    except (DecodeError, ValueError):
+        return
+    for path, selectors in _selectors(value):
+        yield from _of_selectors(path, selectors, slices)
+    if isinstance(value, DeviceClass) and not _names_a_driver(value.spec.selectors):
+        text = "no selector looks at device.driver: devices of other drivers may match as well"
+        yield Cause("spec.selectors", "NoDriver", text)
+
+
+def _selectors(value: object) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
+    if isinstance(value, DeviceClass):
+        yield "spec.selectors", value.spec.selectors
+        return
+    if isinstance(value, ResourceClaimTemplate):
+        prefix, requests = "spec.spec", value.spec.spec.devices.requests
+    elif isinstance(value, ResourceClaim):
+        prefix, requests = "spec", value.spec.devices.requests
+    else:
+        return
+    for index, request in enumerate(requests):
+        for position, (_, way) in enumerate(ways(request)):
+            step = f".firstAvailable[{position}]" if request.first_available else ".exactly"
+            yield f"{prefix}.devices.requests[{index}]{step}.selectors", way.selectors
+
+
+def _of_selectors(
+    path: str, selectors: Sequence[DeviceSelector], slices: Sequence[ResourceSlice]
+) -> Iterator[Cause]:
+    for index, selector in enumerate(selectors):
+        expression = selector.cel.expression if selector.cel else ""
+        where = f"{path}[{index}].cel.expression"
+        compiled = _compiled(expression)
+        if compiled is None:
+            continue
+        for read_of in guards.unguarded(compiled.root):
+            text = f"{read_of} is read without has(): a device that lacks it aborts the allocation"
+            yield Cause(where, "Unguarded", text)
+        yield from _on_devices(where, expression, slices)
+
+
+def _compiled(expression: str) -> Selector | None:
+    try:
+        return compile_stored(expression)
+    except CompileError:
+        return None
+
+
+def _on_devices(where: str, expression: str, slices: Sequence[ResourceSlice]) -> Iterator[Cause]:
+    said = {name: evaluate(expression, device) for name, device in _devices(slices)}
+    failing = [f"{name}: {problem}" for name, problem in said.items() if isinstance(problem, str)]
+    if failing:
+        yield Cause(where, "Fails", f"has no value on {len(failing)} devices, first {failing[0]}")
+    if said and not any(value is True for value in said.values()):
+        yield Cause(where, "NoMatch", f"matches none of the {len(said)} devices of the slices")
+
+
+def _devices(slices: Iterable[ResourceSlice]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for part in slices:
+        for device in part.spec.devices or ():
+            name = f"{part.spec.driver}/{part.spec.pool.name}/{device.name}"
+            yield name, {"driver": part.spec.driver, **encode(device)}
+
+
+def _names_a_driver(selectors: Sequence[DeviceSelector]) -> bool:
+    trees = (_compiled(s.cel.expression) for s in selectors if s.cel)
+    return any(guards.reads_driver(tree.root) for tree in trees if tree is not None)

@@ -6,6 +6,7 @@ pages 0x07 (keyboard) and 0x0C (consumer).
 
 from __future__ import annotations
 
+import asyncio
 import string
 from typing import Any
 
@@ -65,6 +66,9 @@ CONTROLS = {
     "KEY_BACK": 0x0224,
 }
 
+# Long enough for a host to hear it and connect, on an emulated machine too.
+_HEARD_SECONDS = 5.0
+
 _READ, _WRITE = Characteristic.Properties.READ, Characteristic.Properties.WRITE
 _NOTIFY = Characteristic.Properties.NOTIFY
 _BLIND_WRITE = Characteristic.Properties.WRITE_WITHOUT_RESPONSE
@@ -82,6 +86,7 @@ class RemotePeer(Peer):
         self.held: list[int] = []
         self.control = 0
         self.bonded = False
+        self.advertising: asyncio.Task[None] | None = None
         self.keys = _report(1, bytes(KEY_SLOTS))
         self.controls = _report(2, bytes(2))
         self.level = Characteristic(
@@ -101,14 +106,27 @@ class RemotePeer(Peer):
     # -- verbs
 
     async def advertise(self) -> None:
+        await self.hide()
         if not self.link:
-            await self.device.start_advertising(auto_restart=False)
+            self.advertising = asyncio.create_task(self._advertise())
 
     # A bonded remote that wakes advertises, and the host connects.
     wake = advertise
 
     async def hide(self) -> None:
+        if self.advertising:
+            self.advertising.cancel()
+            await asyncio.gather(self.advertising, return_exceptions=True)
+            self.advertising = None
         await self.device.stop_advertising()
+
+    async def _advertise(self) -> None:
+        """Be heard again and again, as on a real air: btvirt passes on one packet for each start."""
+        while not self.link:
+            await self.device.start_advertising(auto_restart=False)
+            await asyncio.sleep(_HEARD_SECONDS)
+            if not self.link:
+                await self.device.stop_advertising()
 
     async def press(self, name: str) -> None:
         await self._key(name, True)

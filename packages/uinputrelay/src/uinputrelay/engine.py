@@ -77,6 +77,7 @@ class Engine:
         self._seen: dict[str, float] = {}
         self._shots: dict[str, Snapshot] = {}
         self._errors: dict[str, str] = {}
+        self._said: dict[str, str] = {}
         self._wakes: dict[str, int] = {}
         self._armed: set[str] = set()
         self._told: Observed | None = None
@@ -339,6 +340,10 @@ class Engine:
 
     def _retry_failed(self) -> None:
         """Look again soon while something fails, and less and less often."""
+        for address, error in self._errors.items():
+            if self._said.get(address) != error:
+                _log.warning("%s: %s; it is tried again", address, error)
+        self._said = dict(self._errors)
         failed = any(node.error for node in self._nodes.values()) or bool(self._errors)
         failed = failed or self._crowded
         self._failures = self._failures + 1 if failed else 0
@@ -391,6 +396,8 @@ class Engine:
         try:
             mirror = Mirror(blueprint(node.snapshot), phys, self._uinput)
         except OSError as error:
+            if not node.error:
+                _log.warning("%s: the mirror cannot be made: %s", step.key.address, error)
             node.error = f"the mirror cannot be made: {error}"
             refused.add(step.key)
             return False

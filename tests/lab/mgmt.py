@@ -14,6 +14,8 @@ import struct
 
 _NO_DEVICE, _CONTROL_CHANNEL = 0xFFFF, 3
 _READ_INDEX_LIST, _COMMAND_COMPLETE = 0x0003, 0x0001
+# Event, index, length; then the command's opcode, its status, and the number of radios.
+_ANSWER = struct.Struct("<HHHHBH")
 
 
 def radios() -> list[int]:
@@ -23,15 +25,21 @@ def radios() -> list[int]:
         line.settimeout(10)
         line.send(struct.pack("<HHH", _READ_INDEX_LIST, _NO_DEVICE, 0))
         while True:
+            # Events of radios that come and go are among the answers, some only a header long.
             answer = line.recv(1024)
-            event, _, _, opcode, status = struct.unpack_from("<HHHHB", answer)
-            if (event, opcode, status) == (_COMMAND_COMPLETE, _READ_INDEX_LIST, 0):
-                return _indices(answer[9:])
+            found = indices(answer)
+            if found is not None:
+                return found
 
 
-def _indices(data: bytes) -> list[int]:
-    (count,) = struct.unpack_from("<H", data)
-    return sorted(struct.unpack_from(f"<{count}H", data, 2))
+def indices(packet: bytes) -> list[int] | None:
+    """The radios that an answer names; None if the packet is something else."""
+    if len(packet) < _ANSWER.size:
+        return None
+    event, _, _, opcode, status, count = _ANSWER.unpack_from(packet)
+    if (event, opcode, status) != (_COMMAND_COMPLETE, _READ_INDEX_LIST, 0):
+        return None
+    return sorted(struct.unpack_from(f"<{count}H", packet, _ANSWER.size))
 
 
 def _bind(line: socket.socket) -> None:

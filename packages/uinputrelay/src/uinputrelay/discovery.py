@@ -28,7 +28,9 @@ class RealNode:
 
     ``key`` names this very appearance: the kernel never reuses an ``inputN`` while it runs.
     ``order`` is the order in which the driver registered the nodes. ``settled`` means udev's rules
-    have run, or no udev is there to run them.
+    have run, or no udev is there to run them. ``hid_phys`` is the phys of the HID device above it:
+    hid-playstation gives its input devices the uniq and no phys (drivers/hid/hid-playstation.c,
+    ps_allocate_input_dev).
     """
 
     key: str
@@ -39,6 +41,7 @@ class RealNode:
     phys: str
     order: int
     settled: bool
+    hid_phys: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -56,7 +59,8 @@ def by_uniq(wish: PeripheralWish, node: RealNode) -> bool:
     """
     if node.uniq.upper() != wish.address:
         return False
-    return wish.adapter is None or node.phys.upper().startswith(wish.adapter)
+    phys = node.hid_phys or node.phys
+    return wish.adapter is None or phys.upper().startswith(wish.adapter)
 
 
 class Discovery:
@@ -103,6 +107,7 @@ class Discovery:
         phys = _attribute(parent, "phys")
         if self._own and phys.startswith(self._own):
             return None
+        hid = device.find_parent("hid")
         return RealNode(
             key=device.sys_path,
             path=device.device_node,
@@ -112,6 +117,7 @@ class Discovery:
             phys=phys,
             order=int(numbered.group()),
             settled=device.is_initialized or not _UDEV_CONTROL.exists(),
+            hid_phys=hid.properties.get("HID_PHYS", "") if hid is not None else "",
         )
 
     def close(self) -> None:

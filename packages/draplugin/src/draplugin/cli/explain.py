@@ -1,0 +1,188 @@
+"""`draplugin explain`: why a claim is allocated, or is not."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from draplugin.api import ObjectMeta, ResourceClaim
+from draplugin.explain import Block, Explanation, Pod, Status, World, explain, world_of
+
+from .lint import objects_of
+from .output import UsageError, clean, paint, table
+
+_HELP = """Explain what the scheduler does with a claim.
+
+  draplugin explain -f claim.yaml                 a claim (or template, or pod) in a file
+  draplugin explain claim NAME [-n NAMESPACE]     a claim in the cluster
+  draplugin explain pod NAME [-n NAMESPACE]       the claims of a pod in the cluster
+
+Files may also hold classes, slices, nodes and other claims. Where they hold no ResourceSlice, and
+for claims and pods by name, the rest is read from the cluster of --kubeconfig.
+"""
+_COLOURS = {
+    Status.ALLOCATED: "good",
+    Status.CHOSEN: "good",
+    Status.FREE: "good",
+    Status.ERROR: "bad",
+    Status.TAINTED: "middling",
+    Status.TAKEN: "middling",
+    Status.CAPACITY: "middling",
+    Status.POOL: "middling",
+    Status.NO_MATCH: "faint",
+    Status.ELSEWHERE: "faint",
+}
+_VERDICTS = {"allocated": "good", "possible": "good", "waiting": "middling", "error": "bad"}
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "explain",
+        help="why a claim is allocated, or is not",
+        description=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", nargs="?", choices=("claim", "pod"))
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("-f", "--file", action="append", default=[], metavar="FILE")
+    parser.add_argument("-n", "--namespace", default="default")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="default: as kubectl finds it")
+    parser.add_argument("--json", action="store_true", help="a JSON object for each claim")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Explain every claim asked for; 1 unless all of them are or can be allocated."""
+    if bool(options.what) == bool(options.file) or bool(options.what) != bool(options.name):
+        raise UsageError("give either -f FILE, or `claim NAME`, or `pod NAME`")
+    try:
+        world, asked = _asked(options)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    told = [explain(world, claim, pod) for claim, pod in asked]
+    if not told:
+        raise UsageError("there is no claim to explain")
+    for explanation in told:
+        print(json.dumps(explanation.as_json()) if options.json else render(explanation))
+    return 0 if all(t.verdict in ("allocated", "possible") for t in told) else 1
+
+
+Asked = list[tuple[ResourceClaim, Pod | None]]
+
+
+def _asked(options: argparse.Namespace) -> tuple[World, Asked]:
+    objects = [obj for name in options.file for obj in objects_of(name)]
+    local = world_of(objects)
+    live = bool(options.what) or not local.slices
+    world = world_of([*_cluster(options.kubeconfig), *objects]) if live else local
+    if not options.what:
+        return world, _in_files(local, world)
+    if options.what == "claim":
+        claim = world.claim(options.namespace, options.name)
+        if claim is None:
+            raise UsageError(f"there is no claim {options.namespace}/{options.name}")
+        return world, [(claim, _user(world, claim))]
+    pods = [p for p in world.pods if (p.namespace, p.name) == (options.namespace, options.name)]
+    if not pods:
+        raise UsageError(f"there is no pod {options.namespace}/{options.name}")
+    return world, list(_of_pod(world, pods[0]))
+
+
+def _in_files(local: World, world: World) -> Asked:
+    if local.pods:
+        return [item for pod in local.pods for item in _of_pod(world, pod)]
+    waiting = [c for c in local.claims if c.status.allocation is None]
+    chosen: Asked = [(claim, None) for claim in waiting or local.claims]
+    return chosen or [(_made(t.metadata, t.spec.spec), None) for t in local.templates]
+
+
+def _made(metadata: ObjectMeta, spec: Any) -> ResourceClaim:
+    return ResourceClaim(metadata=replace(metadata, uid=""), spec=spec)
+
+
+def _of_pod(world: World, pod: Pod) -> Iterator[tuple[ResourceClaim, Pod]]:
+    for entry in pod.claims:
+        claim = world.claim(pod.namespace, entry.claim) if entry.claim else None
+        template = world.template(pod.namespace, entry.template) if entry.template else None
+        if claim is not None:
+            yield claim, pod
+        elif template is not None:
+            name = f"{pod.name}-{entry.name}"
+            yield _made(ObjectMeta(name=name, namespace=pod.namespace), template.spec.spec), pod
+        else:
+            missing = entry.claim or entry.template
+            raise UsageError(f"pod {pod.name} asks for claim {missing}, which there is none of")
+
+
+def _user(world: World, claim: ResourceClaim) -> Pod | None:
+    """The pod that waits for a claim, since where it may run decides."""
+    namespace, name = claim.metadata.namespace or "default", claim.metadata.name
+    users = [
+        p for p in world.pods if p.namespace == namespace and any(c.claim == name for c in p.claims)
+    ]
+    return users[0] if len(users) == 1 else None
+
+
+def _cluster(kubeconfig: str | None) -> list[dict[str, Any]]:
+    from draplugin.kube import ApiError
+
+    try:
+        return asyncio.run(_read_cluster(kubeconfig))
+    except ApiError as error:
+        raise UsageError(f"the cluster does not answer: {error}") from None
+
+
+async def _read_cluster(kubeconfig: str | None) -> list[dict[str, Any]]:
+    from draplugin.kube import (
+        DEVICECLASSES,
+        NODES,
+        PODS,
+        RESOURCECLAIMS,
+        RESOURCECLAIMTEMPLATES,
+        RESOURCESLICES,
+        Api,
+    )
+
+    kinds = (DEVICECLASSES, RESOURCESLICES, RESOURCECLAIMS, RESOURCECLAIMTEMPLATES, NODES, PODS)
+    objects: list[dict[str, Any]] = []
+    async with await Api.connect(kubeconfig) as api:
+        for resource in kinds:
+            for item in await api.list(resource):
+                # Items of a list do not say what they are.
+                named = {"apiVersion": resource.api_version, "kind": resource.kind}
+                objects.append({**named, **item})
+    return objects
+
+
+def render(told: Explanation) -> str:
+    """The explanation for a person."""
+    lines = [f"claim {clean(told.claim)}: {paint(clean(told.summary), _VERDICTS[told.verdict])}"]
+    if told.rows:
+        head = ("REQUEST", "NODE", "DEVICE", "RESULT", "REASON")
+        rows = [
+            [
+                (clean(row.request), ""),
+                (clean(row.node), ""),
+                (clean(row.device), ""),
+                (str(row.status), _COLOURS[row.status]),
+                (clean(row.reason), ""),
+            ]
+            for row in told.rows
+        ]
+        lines += ["", table(head, rows)]
+    if told.blocks:
+        lines += ["", paint("Configuration for the driver, later blocks override:", "head")]
+        lines += [f"  {number}. {_block(block)}" for number, block in enumerate(told.blocks, 1)]
+    lines += [f"note: {clean(note)}" for note in told.notes]
+    lines += ["", f"To change: {clean(told.change)}"]
+    return "\n".join(lines)
+
+
+def _block(block: Block) -> str:
+    meant = ", ".join(block.requests) or "all requests"
+    return clean(f"{block.source} {block.driver} ({meant}): {block.parameters}")

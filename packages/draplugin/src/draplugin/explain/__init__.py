@@ -1,0 +1,25 @@
+"""Why a claim is allocated, or is not: what the scheduler would answer if it could be asked."""
+
+from .allocator import Given, Outcome, allocate
+from .configuration import Block
+from .matching import Matcher, Status
+from .report import Explanation, Row, explain
+from .world import DeviceId, Node, Pod, PodClaim, World, world_of
+
+__all__ = [
+    "Block",
+    "DeviceId",
+    "Explanation",
+    "Given",
+    "Matcher",
+    "Node",
+    "Outcome",
+    "Pod",
+    "PodClaim",
+    "Row",
+    "Status",
+    "World",
+    "allocate",
+    "explain",
+    "world_of",
+]

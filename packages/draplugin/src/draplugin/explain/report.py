@@ -1,0 +1,223 @@
+"""An explanation: what each node has for a claim, device by device, and what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from draplugin.api import DeviceClass, DeviceRequest, ResourceClaim
+from draplugin.cel.quantity import QuantityError
+
+from . import advice
+from .allocator import Outcome, allocate
+from .configuration import Block, blocks, recorded
+from .matching import Matcher, Status, Way, untolerated
+from .pools import Offered, Pool, pools
+from .usage import Usage, fits, needed
+from .world import DeviceId, Node, Pod, World
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One device against one request on one node."""
+
+    request: str
+    node: str
+    device: str
+    status: Status
+    reason: str = ""
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that is said of a claim.
+
+    `verdict` is allocated, possible, waiting or error. `summary` says it in words, `change` in one
+    line what to change; `notes` what else is worth knowing.
+    """
+
+    claim: str
+    verdict: str
+    summary: str
+    change: str
+    node: str = ""
+    rows: tuple[Row, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    notes: tuple[str, ...] = ()
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict, hash=False, repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """The explanation as a JSON object."""
+        told = asdict(self)
+        told.pop("outcomes")
+        return told
+
+
+def explain(world: World, claim: ResourceClaim, pod: Pod | None = None) -> Explanation:
+    """Why the claim is allocated, or is not; for a pod, on the nodes that pod may run on."""
+    name = f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"
+    if claim.status.allocation is not None:
+        return _allocated(world, claim, pod, name)
+    nodes, matcher = _nodes(world, pod), Matcher()
+    if not nodes:
+        summary = "cannot be allocated: no node has the labels that the pod asks for"
+        return Explanation(
+            name, "waiting", summary, "label a node, or change the pod's nodeSelector"
+        )
+    outcomes = {node.name: allocate(world, claim, node, matcher) for node in nodes}
+    rows = tuple(_rows(world, claim, nodes, matcher, outcomes))
+    advised = advice.advise(world, claim, tuple(outcomes.values()), rows)
+    good = next((o for o in outcomes.values() if o.given is not None), None)
+    failed = next((o for o in outcomes.values() if o.error), None)
+    if failed is None and good is not None:
+        given = ", ".join(f"{g.request}: {g.device_id}" for g in good.given or ())
+        summary = f"can be allocated on {good.node.name}: {given or 'nothing is asked for'}"
+        found = blocks(claim, world.classes, good.given or ())
+        return Explanation(
+            *(name, "possible", summary, advised, good.node.name, rows, tuple(found)),
+            notes=tuple(_notes(world, claim)),
+            outcomes=outcomes,
+        )
+    verdict = "error" if failed is not None else "waiting"
+    found = blocks(claim, world.classes, ())
+    return Explanation(
+        *(name, verdict, _refusal(outcomes, failed), advised, "", rows, tuple(found)),
+        notes=tuple(_notes(world, claim)),
+        outcomes=outcomes,
+    )
+
+
+def _refusal(outcomes: Mapping[str, Outcome], failed: Outcome | None) -> str:
+    if failed is not None:
+        return f"scheduling stops with an error on {failed.node.name}: {failed.error}"
+    stuck = sorted({o.dead_end for o in outcomes.values() if o.dead_end})
+    where = (
+        f"none of {len(outcomes)} nodes" if len(outcomes) > 1 else next(iter(outcomes), "no node")
+    )
+    return f"cannot be allocated: {where} the devices for request {', '.join(stuck)}"
+
+
+def _nodes(world: World, pod: Pod | None) -> tuple[Node, ...]:
+    nodes = world.places()
+    if pod is None:
+        return nodes
+    if pod.node:
+        return tuple(n for n in nodes if n.name == pod.node) or (Node(pod.node),)
+    wanted = pod.node_selector.items()
+    return tuple(n for n in nodes if all(n.labels.get(k) == v for k, v in wanted))
+
+
+def _allocated(world: World, claim: ResourceClaim, pod: Pod | None, name: str) -> Explanation:
+    allocation = claim.status.allocation
+    assert allocation is not None
+    rows = tuple(
+        Row(r.request, "", f"{r.driver}/{r.pool}/{r.device}", Status.ALLOCATED)
+        for r in allocation.devices.results
+    )
+    summary = f"is allocated: {', '.join(row.device for row in rows) or 'no devices'}"
+    change = "nothing"
+    chosen = allocation.node_selector
+    if chosen is not None and pod is not None:
+        nodes = _nodes(world, pod)
+        if not any(chosen.matches(n.name, n.labels) for n in nodes):
+            summary += "; its devices are not reached from the pod's nodes"
+            change = "delete the pod and the claim, so that it is allocated where the pod can run"
+    waits = [t for r in allocation.devices.results for t in r.binding_conditions]
+    notes = (f"the scheduler waits for {', '.join(waits)}",) if waits else ()
+    found = tuple(recorded(claim))
+    return Explanation(name, "allocated", summary, change, "", rows, found, notes)
+
+
+def _notes(world: World, claim: ResourceClaim) -> Iterator[str]:
+    for name in sorted(_class_names(claim)):
+        found = world.classes.get(name)
+        if found is not None and found.spec.suitable_nodes is not None:
+            fitting = [
+                n.name
+                for n in world.places()
+                if found.spec.suitable_nodes.matches(n.name, n.labels)
+            ]
+            where = ", ".join(fitting) or "none of the nodes here"
+            told = "the scheduler ignores it; a control-plane controller would use"
+            yield f"class {name} has suitableNodes ({told} {where})"
+
+
+def _class_names(claim: ResourceClaim) -> set[str]:
+    return {way.device_class_name for r in claim.spec.devices.requests for _, way in ways(r)}
+
+
+def ways(request: DeviceRequest) -> list[tuple[str, Way]]:
+    """The ways to serve a request, by the names that results carry."""
+    if request.exactly is not None:
+        return [(request.name, request.exactly)]
+    return [(f"{request.name}/{sub.name}", sub) for sub in request.first_available]
+
+
+def _rows(
+    world: World,
+    claim: ResourceClaim,
+    nodes: tuple[Node, ...],
+    matcher: Matcher,
+    outcomes: Mapping[str, Outcome],
+) -> Iterator[Row]:
+    usage = Usage.of(c for c in world.claims if c is not claim)
+    for request in claim.spec.devices.requests:
+        for name, way in ways(request):
+            device_class = world.classes.get(way.device_class_name)
+            seen: set[DeviceId] = set()
+            for node in nodes:
+                chosen = {g.device_id for g in outcomes[node.name].given or () if g.request == name}
+                for pool in pools(world, node):
+                    for offered in pool.devices(node):
+                        shared = offered.id in seen
+                        seen.add(offered.id)
+                        if shared and offered.id not in chosen:
+                            continue
+                        status, reason, text = _judge(
+                            pool, offered, device_class, way, matcher, usage
+                        )
+                        if offered.id in chosen:
+                            status, reason = Status.CHOSEN, ""
+                        yield Row(name, node.name, str(offered.id), status, reason, text)
+
+
+def _judge(
+    pool: Pool,
+    offered: Offered,
+    device_class: DeviceClass | None,
+    way: Way,
+    matcher: Matcher,
+    usage: Usage,
+) -> tuple[Status, str, str]:
+    selected = matcher.ask(offered.id, offered.device, device_class, way)
+    if selected.error:
+        return Status.ERROR, selected.reason, selected.expression
+    if not selected.match:
+        return Status.NO_MATCH, selected.reason, selected.expression
+    if pool.problem:
+        return Status.POOL, pool.problem, ""
+    if not offered.reached:
+        return Status.ELSEWHERE, "its scope does not reach this node", ""
+    holder = usage.holders.get(offered.id)
+    admin = getattr(way, "admin_access", None)
+    if holder and not admin:
+        return Status.TAKEN, f"by claim {holder}", ""
+    taint = untolerated(offered.device, way)
+    if taint:
+        return Status.TAINTED, taint, ""
+    return _capacity(offered, way, usage)
+
+
+def _capacity(offered: Offered, way: Way, usage: Usage) -> tuple[Status, str, str]:
+    try:
+        taken = needed(offered.device, way)
+        held = usage.shares.get(offered.id, {})
+        if taken is None:
+            return Status.CAPACITY, "does not offer the capacities asked for", ""
+        if not fits(offered.device, taken, held):
+            return Status.CAPACITY, "too little capacity is left", ""
+    except QuantityError as error:
+        return Status.ERROR, str(error), ""
+    return Status.FREE, "", ""

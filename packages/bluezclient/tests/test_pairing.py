@@ -470,6 +470,20 @@ async def test_an_adapter_pulled_in_mid_pairing_is_named(
             await pairing
 
 
+async def test_an_adapter_pulled_at_the_end_of_the_scan_is_named_at_once(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    fake_bluez.peers.append(replace(PEER))
+    began = asyncio.get_running_loop().time()
+    async with client.pairing_window(ADAPTER) as window:
+        pairing = asyncio.ensure_future(window.pair(PAD))
+        await asyncio.sleep(1.2)
+        fake_bluez.unplug(hci0)
+        with pytest.raises(AdapterMissing):
+            await pairing
+    assert asyncio.get_running_loop().time() - began < 5
+
+
 async def test_pairable_cleared_by_somebody_else_is_set_again(
     client: Client, fake_bluez: FakeBluez, hci0: str
 ) -> None:

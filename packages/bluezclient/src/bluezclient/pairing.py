@@ -345,6 +345,9 @@ class PairingWindow:
                 device.rssi is not None or (device.bonded and device.connected)
             )
 
+        if last is not None:
+            # The radio left or went off between two attempts: that is the news, not the device.
+            _require_powered(self._client.require_available(), self.adapter)
         await self.until_open(deadline.left())
         if not self._discovering:
             await self._scan(on=True)

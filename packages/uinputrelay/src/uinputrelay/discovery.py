@@ -108,6 +108,7 @@ class Discovery:
         if self._own and phys.startswith(self._own):
             return None
         hid = device.find_parent("hid")
+        hid = device.find_parent("hid")
         return RealNode(
             key=device.sys_path,
             path=device.device_node,
@@ -117,6 +118,8 @@ class Discovery:
             phys=phys,
             order=int(numbered.group()),
             settled=device.is_initialized or not _UDEV_CONTROL.exists(),
+            hid_uniq=hid.properties.get("HID_UNIQ", "") if hid is not None else "",
+            hid_phys=hid.properties.get("HID_PHYS", "") if hid is not None else "",
             hid_phys=hid.properties.get("HID_PHYS", "") if hid is not None else "",
         )
 

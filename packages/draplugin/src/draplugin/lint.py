@@ -24,9 +24,10 @@ from draplugin.api import (
 )
 from draplugin.api.codec import encode
 from draplugin.cel import NEWEST, CompileError, Selector, Version, compile_stored, guards
-from draplugin.explain.matching import evaluate
+from draplugin.explain.matching import Way, evaluate
 from draplugin.explain.report import ways
 
+_Devices = Mapping[str, Mapping[str, Any]]
 KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 
 
@@ -52,40 +53,45 @@ def lint(
     file: str = "",
     server: Version = NEWEST,
     slices: Sequence[ResourceSlice] = (),
+    classes: Mapping[str, DeviceClass] | None = None,
 ) -> Report:
     """Check an object for a server of this version, and against devices where slices are given.
 
-    Raises ValueError for a kind that is not checked here.
+    With `classes`, the selectors of a request are asked only about devices of its class, as the
+    scheduler does. Raises ValueError for a kind that is not checked here.
     """
     kind, metadata = str(obj.get("kind", "")), obj.get("metadata")
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r} is none of {', '.join(KINDS)}")
     name = str(metadata.get("name", "")) if isinstance(metadata, Mapping) else ""
     try:
-        verdict = validate(obj, server)
+        causes = validate(obj, server).causes
     except ValueError as error:
-        return Report(file, kind, name, False, (Cause("apiVersion", "NotServed", str(error)),))
-    if not verdict.accepted:
-        return Report(file, kind, name, False, verdict.causes, tuple(_regrets(obj, slices)))
-    return Report(file, kind, name, True, (), tuple(_regrets(obj, slices)))
+        causes = (Cause("apiVersion", "NotServed", str(error)),)
+    warnings = tuple(_regrets(obj, dict(_devices(slices)), classes or {}))
+    return Report(file, kind, name, not causes, causes, warnings)
 
 
-def _regrets(obj: Mapping[str, Any], slices: Sequence[ResourceSlice]) -> Iterator[Cause]:
+def _regrets(
+    obj: Mapping[str, Any], devices: _Devices, classes: Mapping[str, DeviceClass]
+) -> Iterator[Cause]:
     try:
         value = read(obj)
     except (DecodeError, ValueError):
         return
-    for path, selectors in _selectors(value):
-        yield from _of_selectors(path, selectors, slices)
-    if isinstance(value, DeviceClass) and not _names_a_driver(value.spec.selectors):
-        text = "no selector looks at device.driver: devices of other drivers may match as well"
-        yield Cause("spec.selectors", "NoDriver", text)
-
-
-def _selectors(value: object) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
     if isinstance(value, DeviceClass):
-        yield "spec.selectors", value.spec.selectors
+        yield from _of_selectors("spec.selectors", value.spec.selectors, devices)
+        if not _names_a_driver(value.spec.selectors):
+            text = "no selector looks at device.driver: devices of other drivers may match as well"
+            yield Cause("spec.selectors", "NoDriver", text)
         return
+    for path, way in _ways(value):
+        owner = classes.get(way.device_class_name)
+        offered = _matching(owner.spec.selectors if owner else (), devices)
+        yield from _of_selectors(path, way.selectors, offered)
+
+
+def _ways(value: object) -> Iterator[tuple[str, Way]]:
     if isinstance(value, ResourceClaimTemplate):
         prefix, requests = "spec.spec", value.spec.spec.devices.requests
     elif isinstance(value, ResourceClaim):
@@ -95,22 +101,32 @@ def _selectors(value: object) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
     for index, request in enumerate(requests):
         for position, (_, way) in enumerate(ways(request)):
             step = f".firstAvailable[{position}]" if request.first_available else ".exactly"
-            yield f"{prefix}.devices.requests[{index}]{step}.selectors", way.selectors
+            yield f"{prefix}.devices.requests[{index}]{step}.selectors", way
+
+
+def _matching(selectors: Sequence[DeviceSelector], devices: _Devices) -> _Devices:
+    expressions = [s.cel.expression if s.cel else "" for s in selectors]
+    return {
+        name: device
+        for name, device in devices.items()
+        if all(evaluate(expression, device) is True for expression in expressions)
+    }
 
 
 def _of_selectors(
-    path: str, selectors: Sequence[DeviceSelector], slices: Sequence[ResourceSlice]
+    path: str, selectors: Sequence[DeviceSelector], devices: _Devices
 ) -> Iterator[Cause]:
     for index, selector in enumerate(selectors):
         expression = selector.cel.expression if selector.cel else ""
-        where = f"{path}[{index}].cel.expression"
         compiled = _compiled(expression)
         if compiled is None:
             continue
-        for read_of in guards.unguarded(compiled.root):
-            text = f"{read_of} is read without has(): a device that lacks it aborts the allocation"
+        where = f"{path}[{index}].cel.expression"
+        for missing in guards.unguarded(compiled.root):
+            text = f"{missing} is read without has(): a device that lacks it aborts the allocation"
             yield Cause(where, "Unguarded", text)
-        yield from _on_devices(where, expression, slices)
+        yield from _on_devices(where, expression, devices)
+        devices = _matching([selector], devices)
 
 
 def _compiled(expression: str) -> Selector | None:
@@ -120,13 +136,15 @@ def _compiled(expression: str) -> Selector | None:
         return None
 
 
-def _on_devices(where: str, expression: str, slices: Sequence[ResourceSlice]) -> Iterator[Cause]:
-    said = {name: evaluate(expression, device) for name, device in _devices(slices)}
+def _on_devices(where: str, expression: str, devices: _Devices) -> Iterator[Cause]:
+    said = {name: evaluate(expression, device) for name, device in devices.items()}
     failing = [f"{name}: {problem}" for name, problem in said.items() if isinstance(problem, str)]
     if failing:
         yield Cause(where, "Fails", f"has no value on {len(failing)} devices, first {failing[0]}")
     if said and not any(value is True for value in said.values()):
-        yield Cause(where, "NoMatch", f"matches none of the {len(said)} devices of the slices")
+        yield Cause(
+            where, "NoMatch", f"is true of none of the {len(said)} devices it is asked about"
+        )
 
 
 def _devices(slices: Iterable[ResourceSlice]) -> Iterator[tuple[str, Mapping[str, Any]]]:

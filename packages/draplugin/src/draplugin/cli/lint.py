@@ -6,10 +6,19 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from draplugin.api import ResourceSlice, read, read_documents, read_file
+from draplugin.api import (
+    DecodeError,
+    DeviceClass,
+    ResourceSlice,
+    read,
+    read_as,
+    read_documents,
+    read_file,
+)
 from draplugin.lint import KINDS, Report, lint
 
 from .cel import _version
@@ -43,9 +52,10 @@ def run(options: argparse.Namespace) -> int:
     """Check everything; 1 when something is refused (or, strictly, regretted)."""
     server = _version(options.server)
     objects = [(name, obj) for name in options.files for obj in objects_of(name)]
-    slices = list(_slices([*(obj for _, obj in objects), *_all(options.slices)]))
+    everything = [*(obj for _, obj in objects), *_all(options.slices)]
+    slices, classes = list(_slices(everything)), dict(_classes(everything))
     reports = [
-        lint(obj, file=name, server=server, slices=slices)
+        lint(obj, file=name, server=server, slices=slices, classes=classes)
         for name, obj in objects
         if obj.get("kind") in KINDS
     ]
@@ -72,6 +82,14 @@ def _slices(objects: Sequence[dict[str, Any]]) -> Iterator[ResourceSlice]:
         if obj.get("kind") in ("ResourceSlice", "ResourceSliceList"):
             value = read(obj)
             yield from getattr(value, "items", (value,))
+
+
+def _classes(objects: Sequence[dict[str, Any]]) -> Iterator[tuple[str, DeviceClass]]:
+    for obj in objects:
+        if obj.get("kind") == "DeviceClass":
+            with suppress(DecodeError, ValueError):
+                found = read_as(DeviceClass, obj)
+                yield found.metadata.name, found
 
 
 def _told(report: Report) -> str:

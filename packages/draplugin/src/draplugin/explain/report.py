@@ -93,9 +93,8 @@ def _refusal(outcomes: Mapping[str, Outcome], failed: Outcome | None) -> str:
     if failed is not None:
         return f"scheduling stops with an error on {failed.node.name}: {failed.error}"
     stuck = sorted({o.dead_end for o in outcomes.values() if o.dead_end})
-    where = (
-        f"none of {len(outcomes)} nodes" if len(outcomes) > 1 else next(iter(outcomes), "no node")
-    )
+    first = next(iter(outcomes))
+    where = f"none of {len(outcomes)} nodes has" if len(outcomes) > 1 else f"{first} does not have"
     return f"cannot be allocated: {where} the devices for request {', '.join(stuck)}"
 
 

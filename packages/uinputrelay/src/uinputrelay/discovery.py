@@ -28,9 +28,9 @@ class RealNode:
 
     ``key`` names this very appearance: the kernel never reuses an ``inputN`` while it runs.
     ``order`` is the order in which the driver registered the nodes. ``settled`` means udev's rules
-    have run, or no udev is there to run them. ``hid_phys`` is the phys of the HID device above it:
-    hid-playstation gives its input devices the uniq and no phys (drivers/hid/hid-playstation.c,
-    ps_allocate_input_dev).
+    have run, or no udev is there to run them. ``hid_uniq`` and ``hid_phys`` are those of the HID
+    device above it, empty where it is none: hid-playstation gives its input devices the uniq and no
+    phys (drivers/hid/hid-playstation.c, ps_allocate_input_dev).
     """
 
     key: str
@@ -41,6 +41,7 @@ class RealNode:
     phys: str
     order: int
     settled: bool
+    hid_uniq: str = ""
     hid_phys: str = ""
 
     @property
@@ -57,7 +58,7 @@ def by_uniq(wish: PeripheralWish, node: RealNode) -> bool:
 
     HIDP sets both in net/bluetooth/hidp/core.c; bluetoothd sets both in UHID_CREATE2.
     """
-    if node.uniq.upper() != wish.address:
+    if (node.hid_uniq or node.uniq).upper() != wish.address:
         return False
     phys = node.hid_phys or node.phys
     return wish.adapter is None or phys.upper().startswith(wish.adapter)
@@ -108,7 +109,6 @@ class Discovery:
         if self._own and phys.startswith(self._own):
             return None
         hid = device.find_parent("hid")
-        hid = device.find_parent("hid")
         return RealNode(
             key=device.sys_path,
             path=device.device_node,
@@ -119,7 +119,6 @@ class Discovery:
             order=int(numbered.group()),
             settled=device.is_initialized or not _UDEV_CONTROL.exists(),
             hid_uniq=hid.properties.get("HID_UNIQ", "") if hid is not None else "",
-            hid_phys=hid.properties.get("HID_PHYS", "") if hid is not None else "",
             hid_phys=hid.properties.get("HID_PHYS", "") if hid is not None else "",
         )
 

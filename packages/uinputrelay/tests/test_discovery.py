@@ -51,9 +51,3 @@ def test_a_node_belongs_to_a_peripheral(
     adapter: str | None, uniq: str, phys: str, ours: bool
 ) -> None:
     assert by_uniq(PeripheralWish(ADDRESS, adapter), _node(uniq, phys)) is ours
-
-
-def test_a_driver_that_leaves_phys_out_is_known_by_its_hid_device() -> None:
-    silent = RealNode("key", "/dev/input/event3", 67, "Pad", ADDRESS.lower(), "", 5, True, ADAPTER)
-    assert by_uniq(PeripheralWish(ADDRESS, ADAPTER), silent)
-    assert not by_uniq(PeripheralWish(ADDRESS, "00:00:00:00:00:01"), silent)

@@ -127,6 +127,7 @@ BAD_SNAPSHOTS: dict[str, object] = {
     "an id of 17 bits": _form(id=[1, 2, 3, 65536]),
     "true for an id": _form(id=[1, 2, 3, True]),
     "a name with NUL": _form(name="a\0b"),
+    "a name that stands for no bytes": _form(name="\ud800"),
     "an endless name": _form(name="x" * 257),
     "a type beyond EV_MAX": _form(types={"32": []}),
     "a type that is no number": _form(types={"EV_KEY": []}),

@@ -344,6 +344,10 @@ class Observed:
 def _check_snapshot(shot: Snapshot) -> None:
     """Refuse what no kernel reports, wherever the snapshot came from."""
     checks.text(shot.name, "snapshot.name", LONGEST_NAME)
+    try:
+        shot.name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise InvalidValueError(f"snapshot.name: no bytes are {checks.shown(shot.name)}") from None
     for number in (shot.bus, shot.vendor, shot.product, shot.version):
         checks.integer(number, "snapshot.id", *checks.UINT16)
     for prop in shot.props:

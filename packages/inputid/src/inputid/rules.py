@@ -222,7 +222,7 @@ class Facts:
         self.wheel = relative and bool(rel & _WHEELS)
         self.abs_xy = axes & _ABS_XY == _ABS_XY
         self.abs_xyz = self.abs_xy and bool(axes >> ABS_Z & 1)
-        # Old PlayStation 3 pads claim every axis there is (hid-sony before Linux 4.15); nothing
+        # PlayStation 3 pads of old kernels claim nearly every axis there is (054c:0268); nothing
         # that has the reserved axis below ABS_MT_SLOT really is multitouch.
         self.mt = axes & _ABS_MT == _ABS_MT and axes & _ABS_EVERYTHING != _ABS_EVERYTHING
         self.axes = (axes & _JOYSTICK_AXES).bit_count()

@@ -59,7 +59,6 @@ async def test_the_order_on_the_wire_is_agent_pairable_scan_stop_pair_trusted(
         "hci0.StopDiscovery()",
         f"{path}.Pair()",
         f"{path}.Set(org.bluez.Device1, Trusted, True)",
-        "hci0.StopDiscovery()",
         "hci0.Set(org.bluez.Adapter1, Pairable, False)",
         "bluez.UnregisterAgent(/liken/bluezclient/agent)",
     ]

@@ -254,8 +254,9 @@ class PairingWindow:
         if connection is None:
             return
         if armed is not None and self._discovery is not None:
-            with suppress(BluezError):
-                await self._discovery.stop()
+            if self._discovering:
+                with suppress(BluezError):
+                    await self._discovery.stop()
             if self._was_pairable is False:
                 with suppress(BluezError):
                     await connection.set(armed[1], ADAPTER, "Pairable", "b", False)

@@ -19,8 +19,9 @@ from dataclasses import replace
 
 from . import matching, numbers
 from .checks import InvalidValueError
-from .discovery import Belongs, Discovery, RealNode, by_uniq, used_minors
-from .mirror import UINPUT, Blueprint, Mirror, blueprint
+from .discovery import Belongs, Discovery, RealNode, by_uniq
+from .mint import Mint
+from .mirror import UINPUT, Mirror
 from .model import MOST_NODES, NodeWish, Observed, PeripheralState, PeripheralWish, Snapshot, Wish
 from .node import Aim, Node
 from .numbers import Key
@@ -35,8 +36,6 @@ LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
 BACKSTOP = 60.0  # s: everything is looked at again
 PACE = 0.001  # s: beside a Bluetooth report's own way of several, nobody feels it
 POLLED = 32  # events a poll; the default makes room for a thousand at each call
-ATTEMPTS = 8  # plans of numbers, when others create devices at the same time
-PLACEHOLDER = Blueprint(b"uinputrelay placeholder", (0x06, 0, 0, 0), (), {}, {})
 
 Handler = Callable[[], bool | None]
 
@@ -62,18 +61,16 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
         uinput: str = UINPUT,
     ) -> None:
-        self._prefix = phys_prefix
         self._belongs = belongs
         self._adopt = adopt
         self._pace = pace
         self._on_change = on_change
         self._clock = clock
-        self._uinput = uinput
         self._instance = uuid.uuid4().hex
         self._wish = Wish()
         self._digest = ""
         self._nodes: dict[Key, Node] = {}
-        self._placeholders: dict[int, Mirror] = {}
+        self._mint = Mint(phys_prefix, uinput)
         self._seen: dict[str, float] = {}
         self._shots: dict[str, Snapshot] = {}
         self._errors: dict[str, str] = {}
@@ -109,7 +106,7 @@ class Engine:
         """Return the whole observed state."""
         return Observed(
             peripherals=tuple(self._peripheral_state(each) for each in self._wish.peripherals),
-            placeholders=tuple(sorted(self._placeholders)),
+            placeholders=self._mint.placeholders,
             instance=self._instance,
             wish=self._digest,
         )
@@ -166,10 +163,8 @@ class Engine:
         """Give every real node back and destroy every mirror."""
         for node in self._nodes.values():
             node.close()
-        for placeholder in self._placeholders.values():
-            placeholder.close()
+        self._mint.close()
         self._nodes.clear()
-        self._placeholders.clear()
         self._discovery.close()
         self._epoll.close()
         os.close(self._bell)
@@ -221,7 +216,7 @@ class Engine:
         self._list_wished()
         pairs = self._pair(found)
         self._remove_unwished({key for key, _ in pairs})
-        self._make_mirrors()
+        self._crowded = not self._mint.make(self._nodes, self._wish.held)
         self._aim()
         for key, real in pairs:
             self._attach(self._nodes[key], real)
@@ -349,68 +344,6 @@ class Engine:
         self._failures = self._failures + 1 if failed else 0
         if failed:
             self._soon(min(RETRY * 2 ** min(self._failures, 10), LONGEST_RETRY))
-
-    # Numbers
-
-    def _make_mirrors(self) -> None:
-        """Create the missing mirrors and placeholders, each on the number it has to have."""
-        refused: set[Key] = set()
-        for _ in range(ATTEMPTS):
-            missing = [k for k, n in self._nodes.items() if n.mirror is None and k not in refused]
-            mine = frozenset(self._placeholders)
-            steps = numbers.plan(used_minors() - mine, mine, self._wish.held, missing)
-            self._crowded = bool(steps) and not self._execute(steps, refused)
-            if not self._crowded:
-                return
-        _log.warning("device numbers cannot be had as planned; it is tried again")
-
-    def _execute(self, steps: list[numbers.Step], refused: set[Key]) -> bool:
-        """Take the steps; False when the kernel gave another number and a new plan is needed."""
-        fills: list[Mirror] = []
-        try:
-            return all(self._take(step, fills, refused) for step in steps)
-        finally:
-            for fill in fills:
-                fill.close()
-
-    def _take(self, step: numbers.Step, fills: list[Mirror], refused: set[Key]) -> bool:
-        if isinstance(step, numbers.Release):
-            self._placeholders.pop(step.minor).close()
-            return True
-        if isinstance(step, numbers.Create):
-            return self._create(step, refused)
-        try:
-            filler = Mirror(PLACEHOLDER, f"{self._prefix}/placeholder/{step.minor}", self._uinput)
-        except OSError as error:
-            _log.warning("no placeholder on %s: %s", step.minor, error)
-            return False
-        if isinstance(step, numbers.Hold) and filler.minor == step.minor:
-            self._placeholders[step.minor] = filler
-        else:
-            fills.append(filler)
-        return filler.minor == step.minor
-
-    def _create(self, step: numbers.Create, refused: set[Key]) -> bool:
-        node = self._nodes[step.key]
-        phys = f"{self._prefix}/{step.key.address}/{node.index}"
-        try:
-            mirror = Mirror(blueprint(node.snapshot), phys, self._uinput)
-        except OSError as error:
-            if not node.error:
-                _log.warning("%s: the mirror cannot be made: %s", step.key.address, error)
-            node.error = f"the mirror cannot be made: {error}"
-            refused.add(step.key)
-            return False
-        if mirror.minor != step.minor and self._is_anothers(step.key, mirror.minor):
-            mirror.close()
-            return False
-        node.made(mirror)
-        _log.info("%s: %s mirrors %r", step.key.address, mirror.path, node.snapshot.name)
-        return mirror.minor == step.minor
-
-    def _is_anothers(self, key: Key, minor: int) -> bool:
-        given = any(each.minor == minor for each in self._wish.held)
-        return given and minor not in numbers.acceptable(key, self._wish.held)
 
     # Polling
 

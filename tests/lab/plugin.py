@@ -25,6 +25,11 @@ TEST_SECONDS = 300
 # Variables that ask for more logs, the same inside as outside.
 PASSED_ON = ("LAB_BTMON", "LAB_PEER_LOG")
 
+# Set for the guest where a test uses a controller. A name is enough on the host, which has
+# not these fixtures.
+CONTROLLERS = "LAB_CONTROLLERS"
+_ON_AIR = {"air", "dualsense", "remote"}
+
 _SENDER = pytest.StashKey[reports.Sender]()
 _SESSION = pytest.StashKey["HostSession"]()
 
@@ -104,6 +109,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Guest: open the pipe to the host, if there is one."""
     config.addinivalue_line("markers", "vm: boots a guest of its own, on this machine")
     pipe = os.environ.get(reports.VARIABLE)
+    if os.environ.get(CONTROLLERS):
+        from lab.controllers import nursery
+
+        nursery.prepare()  # loads on one processor while tests are collected on the other
     if IN_GUEST and pipe:
         config.stash[_SENDER] = reports.Sender(Path(pipe))
         config.pluginmanager.register(_Sending(config), "lab-sending")
@@ -191,6 +200,8 @@ class HostSession:
     def _begin(self, machine: vm.Machine, prepared: Sequence[GuestPreparation]) -> None:
         environment = {reports.VARIABLE: reports.PIPE}
         environment |= {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        if any(_ON_AIR & set(getattr(item, "fixturenames", ())) for item in self._items):
+            environment[CONTROLLERS] = "1"
         for preparation in prepared:
             environment |= preparation.environment
         machine.run(["mkfifo", reports.PIPE], sink=vm.quiet).check()

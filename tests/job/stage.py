@@ -71,7 +71,7 @@ class Stage:
         credentials = await self._credentials()
         self._kubeconfig.touch(0o600)
         self._kubeconfig.write_text(json.dumps(credentials))
-        self.startrelay_command()
+        self.start_relay()
         self.start_operator()
 
     def start_relay(self) -> None:

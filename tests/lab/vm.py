@@ -220,7 +220,6 @@ class Machine:
         self._numbers = itertools.count(1)
         self._ready = threading.Event()
         self._gone = threading.Event()
-        self._heard = time.monotonic()
         self._reason = ""
         self._sending = threading.Lock()
         self.qemu: subprocess.Popen[bytes] | None = None
@@ -412,25 +411,27 @@ class Machine:
         assert self._socket
         self._socket.settimeout(1.0)
         pending = b""
-        self._heard = time.monotonic()
+        silent = 0.0
         while not self._reason:
             try:
                 chunk = self._socket.recv(1 << 20)
             except TimeoutError:
-                self._notice_silence()
+                # Counted and not timed: a host that was suspended heard nothing, and that
+                # is no fault of the guest's.
+                silent += 1.0
+                self._notice_silence(silent)
                 continue
             except OSError:
                 break
             if not chunk:
                 break
-            self._heard = time.monotonic()
+            silent = 0.0
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
                 self._dispatch(json.loads(line))
         self._end_programs()
 
-    def _notice_silence(self) -> None:
-        silent = time.monotonic() - self._heard
+    def _notice_silence(self, silent: float) -> None:
         if self._ready.is_set() and silent > self.options.silence_seconds:
             self._reason = f"the guest hangs: not a word from it for {silent:.0f} s"
 

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,14 @@ from lab.controllers import DualSense, Remote
 from lab.radio import FIRST_RADIO
 
 from job.stage import CDI, NAMESPACE, Stage
-from job.waiting import until
+from job.waiting import Unmet, until
 
 READER_IMAGE = "localhost/pad-reader:1"
 PHYS_PREFIX = "bluetooth.liken.sh"
 DOMAIN = "bluetooth.liken.sh"
 # A container's start, an image's first use and a kubelet's loop, each slow in an emulated machine.
 POD_SECONDS = 240.0
+TAP_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -290,15 +291,32 @@ class Job:
     # -- the controller in the hand
 
     async def press(self, name: str = "player") -> list[str]:
-        """A button is tapped, and the pod prints both halves of it once more than before."""
-        button = self.kind.button
+        """A button is tapped until the pod prints both halves of it once more than before.
+
+        Again every few seconds, as a person would: a controller that has just come back is read
+        when udev is done with its nodes, and a tap before that moves nobody.
+        """
         before = self._taps(self.output(name))
-        await self.pad.tap(button)
-        return await self.printed(
-            f"the pod prints {button} 1 and {button} 0 for the {before + 1}. time",
+
+        async def tap() -> list[str]:
+            await self.pad.tap(self.kind.button)
+            with suppress(Unmet):
+                await self._more_taps(before, name, TAP_SECONDS)
+            return self.output(name)
+
+        return await until(
+            f"the pod prints {self.kind.button} 1 and 0 once more",
+            tap,
             lambda lines: self._taps(lines) > before,
-            name,
+            logs=self.logs,
+            seconds=60,
         )
+
+    async def _more_taps(self, before: int, name: str, seconds: float) -> None:
+        async def look() -> int:
+            return self._taps(self.output(name))
+
+        await until("another tap", look, lambda it: it > before, logs=self.logs, seconds=seconds)
 
     def _taps(self, lines: list[str]) -> int:
         """How often the button was pressed and released."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import evdev
@@ -58,10 +58,8 @@ async def taps(reader: evdev.InputDevice[str], pad: DualSense) -> list[tuple[int
     found: list[tuple[int, int, int]] = []
 
     async def look() -> list[tuple[int, int, int]]:
-        try:
+        with suppress(BlockingIOError):
             found.extend((each.type, each.code, each.value) for each in reader.read())
-        except BlockingIOError:
-            pass
         return found
 
     south = (ecodes.EV_KEY, ecodes.BTN_SOUTH)
@@ -72,6 +70,10 @@ async def taps(reader: evdev.InputDevice[str], pad: DualSense) -> list[tuple[int
         logs=Path("/results"),
         seconds=30,
     )
+
+
+def _taken(relay: Client, wish: Wish) -> bool:
+    return relay.latest is not None and relay.latest.wish == wish.digest
 
 
 async def test_a_pad_just_paired_is_mirrored_and_read_through_its_sleep_by_one_reader(
@@ -86,7 +88,9 @@ async def test_a_pad_just_paired_is_mirrored_and_read_through_its_sleep_by_one_r
     found = await nodes(relay, "three mirrors", lambda it: bool(it.path) and it.connected)
     assert len({node.minor for node in found}) == 3
     wanted = tuple(NodeWish(node.snapshot, None) for node in found)
-    relay.wish(Wish((PeripheralWish(address, FIRST_RADIO, wanted),)))
+    wish = Wish((PeripheralWish(address, FIRST_RADIO, wanted),))
+    relay.wish(wish)
+    await nodes(relay, "the wish taken", lambda _: _taken(relay, wish))
     own = next(it for it in found if ecodes.BTN_SOUTH in it.snapshot.codes(ecodes.EV_KEY))
     with closing(evdev.InputDevice(str(own.path))) as reader:
         await taps(reader, dualsense)

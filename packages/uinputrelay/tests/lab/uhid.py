@@ -45,6 +45,7 @@ class Hid:
         numbers = (len(told), int(device.bus), device.vid, device.pid, 0, 0)
         os.write(device.fd, _CREATE2.pack(11, *texts, *numbers, told))
         device._ready = True
+        self._told = {f"HID_UNIQ={device.uniq}", f"HID_PHYS={device.phys}"}
 
     def _serve(self) -> None:
 
@@ -71,7 +72,7 @@ class Hid:
         return {
             (node.parent / "name").read_text().strip(): f"/dev/input/{node.name}"
             for folder in Path("/sys/bus/hid/devices").iterdir()
-            if f"HID_UNIQ={self.device.uniq}\n" in (folder / "uevent").read_text()
+            if self._told <= set((folder / "uevent").read_text().splitlines())
             for node in folder.glob("input/input*/event*")
         }
 

@@ -48,7 +48,7 @@ class Kind:
 
 
 DUALSENSE = Kind("DualSense gamepad", "BTN_SOUTH", "joystick", 3)
-REMOTE = Kind("media remote", "KEY_ENTER", "key", 2)
+REMOTE = Kind("media remote", "KEY_ENTER", "key", 1)
 
 
 def dashes(address: str) -> str:

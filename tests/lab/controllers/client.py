@@ -208,7 +208,7 @@ class DualSense(Controller):
 
 class Remote(Controller):
     """A media remote over LE (HOGP) with a battery; the kernel makes one node of its keyboard
-    and its consumer control, as it does since 5.12 (hidinput_match_application).
+    and its consumer control (hidinput_match_application in drivers/hid/hid-input.c).
 
     Keys: KEY_A to KEY_Z, KEY_0 to KEY_9, KEY_ENTER, KEY_ESC, KEY_UP, KEY_DOWN, KEY_LEFT,
     KEY_RIGHT, and KEY_PLAYPAUSE, KEY_VOLUMEUP, KEY_VOLUMEDOWN, KEY_MUTE, KEY_HOMEPAGE,

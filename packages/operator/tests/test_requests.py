@@ -200,6 +200,15 @@ ENDS: dict[str, tuple[str, tuple[Any, ...], str, dict[str, Any], tuple[str, str,
             " Hold its pairing buttons until its light blinks fast, and ask again"),
         ),
     ),
+    "approved and waited for in vain": (
+        "11:22:33:44:55:66", (CHOSEN,), LATER,
+        {"seen": (SEEN,), "failure": ("DeviceUnknown", "was not heard")},
+        (
+            "Expired", "DeviceNeverSeen",
+            ("11:22:33:44:55:66 was never heard while the window was open; seen: A0:AB:51:33:B7:12."
+            " Hold its pairing buttons until its light blinks fast, and ask again"),
+        ),
+    ),
     "approved too late": (
         "A0:AB:51:33:B7:12", (), EARLIER, {"seen": (SEEN,)},
         (

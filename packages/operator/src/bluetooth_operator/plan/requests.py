@@ -24,6 +24,8 @@ MOST_SEEN = 16
 NAME_LIMIT = 248  # the longest name in the Bluetooth Core specification, vol. 3 part C 3.2.2
 WINDOW_SECONDS = 180
 TTL_SECONDS = 86400
+# bluezclient.DeviceUnknown: the pairing waited for the device until its deadline, in vain.
+NEVER_HEARD = "DeviceUnknown"
 FINISHED = ("Paired", "Expired", "Failed")
 
 
@@ -199,6 +201,8 @@ def _open_or_pair(world: World, request: Object) -> _Verdict:
         return _finished(
             world, "Paired", "Paired", f"{paired} is paired", {**extra, "peripheral": paired.dashes}
         )
+    if window.failure is not None and window.failure[0] == NEVER_HEARD:
+        return _finished(world, "Expired", *_expired(request, seen), extra)
     if window.failure is not None:
         return _finished(world, "Failed", *window.failure, extra)
     if closes <= world.now and window.pairing is None:

@@ -10,7 +10,7 @@ from bluezclient.testing import FakeBluez, LoopbackBroker
 from hypothesis import settings
 
 # A slow machine is no counterexample; the seed is printed with a failure.
-settings.register_profile("bluezclient", deadline=None, print_blob=True)
+settings.register_profile("bluezclient", deadline=None, print_blob=True, max_examples=50)
 settings.load_profile("bluezclient")
 
 ADAPTER = Address("04:4A:69:66:92:27")

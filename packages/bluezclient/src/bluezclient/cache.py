@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from bluezclient.model import Adapter, Device, decode_adapter, decode_device, decode_objects
+from bluezclient.model import Adapter, Device, decode_device, decode_objects
 from bluezclient.properties import ADAPTER, DEVICE
 
 Interfaces = dict[str, dict[str, Any]]
@@ -66,19 +66,12 @@ class ObjectCache:
 
     def _decode(self, path: str, interfaces: Iterable[str]) -> None:
         if ADAPTER in interfaces:
-            self._decode_adapter(path)
+            # Its address is in each of its devices, and its end is the end of them.
+            self.adapters, self.devices = decode_objects(self._objects)
             return
         held = self._objects.get(path, {})
         device = decode_device(path, held, self.adapters) if DEVICE in held else None
         self.devices = _with(self.devices, path, device)
-
-    def _decode_adapter(self, path: str) -> None:
-        properties = self._objects.get(path, {}).get(ADAPTER)
-        before = self.adapters.get(path)
-        adapter = None if properties is None else decode_adapter(path, properties)
-        self.adapters = _with(self.adapters, path, adapter)
-        if (before and before.address) != (adapter and adapter.address):
-            self.adapters, self.devices = decode_objects(self._objects)
 
 
 def _with(mapping: Mapping[str, T], path: str, value: T | None) -> Mapping[str, T]:

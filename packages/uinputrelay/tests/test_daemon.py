@@ -36,6 +36,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.wishes: list[Wish] = []
+        self.fresh: list[bool] = []
         self.closed = False
         self._tell: Callable[[Observed], None] = lambda _: None
         self._stopped = threading.Event()
@@ -47,8 +48,9 @@ class FakeEngine:
         self._tell(_answer(Wish()))
         self._stopped.wait()
 
-    def submit(self, wish: Wish) -> None:
+    def submit(self, wish: Wish, *, fresh: bool) -> None:
         self.wishes.append(wish)
+        self.fresh.append(fresh)
         self._tell(_answer(wish))
 
     def refresh(self) -> None:
@@ -211,6 +213,17 @@ async def test_the_newest_client_wins_and_the_older_is_told(path: Path) -> None:
                 if observed is not None and observed.wish == SECOND.digest:
                     break
         assert engine.wishes == [FIRST, SECOND]
+
+
+async def test_only_the_first_wish_of_a_connection_is_fresh(path: Path) -> None:
+    async with _served(path) as engine:
+        for _ in range(2):
+            peer = await Peer.connect(path)
+            for wish in (FIRST, SECOND):
+                await peer.say(wire.wish_line(wish))
+                await peer.hear_wish(wish.digest)
+            peer.close()
+        assert engine.fresh == [True, False, True, False]
 
 
 async def test_who_only_listens_takes_nothing_over(path: Path) -> None:

@@ -37,6 +37,7 @@ class _Connection:
 
     writer: asyncio.StreamWriter
     news: asyncio.Event
+    has_wished: bool = False
 
 
 class Daemon:
@@ -141,7 +142,8 @@ class Daemon:
                 await connection.writer.drain()
                 continue
             await self._prefer(connection)
-            self._engine.submit(wish)
+            self._engine.submit(wish, fresh=not connection.has_wished)
+            connection.has_wished = True
 
     async def _prefer(self, connection: _Connection) -> None:
         """Make this connection the client; the one before it is told and closed."""

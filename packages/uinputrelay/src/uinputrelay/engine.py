@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from . import matching, numbers
 from .checks import InvalidValueError
@@ -81,7 +82,7 @@ class Engine:
         self._heard: Observed | None = None
         self._refresh = False
         self._failures = 0
-        self._inbox: deque[Wish] = deque()
+        self._inbox: deque[tuple[Wish, bool]] = deque()
         self._crowded = False
         self._running = True
         self._discovery = Discovery(f"{phys_prefix}/")
@@ -94,12 +95,18 @@ class Engine:
         for fd in self._discovery.fds:
             self._listen(fd, self._answer_udev)
 
-    def apply(self, wish: Wish) -> Observed:
-        """Make reality match the whole wish, and return the whole observed state."""
-        self._note_wakes(wish)
+    def apply(self, wish: Wish, *, fresh: bool = False) -> Observed:
+        """Make reality match the whole wish, and return the whole observed state.
+
+        ``fresh`` is the first wish of a client that may not know yet who is awake.
+        """
+        fallen = self._note_wakes(wish)
         self._wish = wish
         self._digest = wish.digest
         self._reconcile()
+        for address in fallen if not fresh else ():
+            self._press_attached(address)
+        self._await_first_events()
         return self.observe()
 
     def observe(self) -> Observed:
@@ -140,9 +147,9 @@ class Engine:
             if self._now - self._began < self._pace:
                 time.sleep(self._pace)
 
-    def submit(self, wish: Wish) -> None:
+    def submit(self, wish: Wish, *, fresh: bool = False) -> None:
         """Hand over the newest wish from another thread; ``on_change`` gets the answer."""
-        self._inbox.append(wish)
+        self._inbox.append((wish, fresh))
         os.eventfd_write(self._bell, 1)
 
     def refresh(self) -> None:
@@ -173,12 +180,10 @@ class Engine:
 
     def _answer_bell(self) -> None:
         os.eventfd_read(self._bell)
-        newest = None
-        while self._inbox:
-            newest = self._inbox.popleft()
-        if newest is not None:
+        wishes = [self._inbox.popleft() for _ in range(len(self._inbox))]
+        if wishes:
             self._told = None  # a wish is answered even if it changed nothing
-            self.apply(newest)
+            self.apply(wishes[-1][0], fresh=any(fresh for _, fresh in wishes))
         elif self._refresh and self._on_change is not None:
             observed = self.observe()
             if observed != self._heard:
@@ -316,22 +321,52 @@ class Engine:
         if node.attach(real) and node.key.address in self._armed:
             self._owe_press(node)
 
+    # The wake press
+
+    def _note_wakes(self, wish: Wish) -> set[str]:
+        """Arm a press where a counter was raised; return where one has fallen.
+
+        A counter that is heard for the first time asks for nothing.
+        """
+        counters = {each.address: each.wake for each in wish.peripherals}
+        raised = {a for a, count in counters.items() if count > self._wakes.get(a, count)}
+        fallen = {a for a, count in counters.items() if count < self._wakes.get(a, count)}
+        self._armed = (self._armed | raised) & counters.keys()
+        self._wakes = counters
+        return fallen
+
+    def _pressable(self, address: str) -> Node | None:
+        """Return the first node a press may go to: with a keyboard key, and EV_KEY wanted of it."""
+        peripheral = next(p for p in self._wish.peripherals if p.address == address)
+        nodes = [self._nodes[key] for key, _ in _named(peripheral) if key in self._nodes]
+        return next((n for n in nodes if n.snapshot.has_keyboard_key and n.aim.wants_keys), None)
+
     def _owe_press(self, node: Node) -> None:
-        """Give the wake press to the first node that may have it, or drop it when none may."""
-        peripheral = next(p for p in self._wish.peripherals if p.address == node.key.address)
-        nodes = [self._nodes[key] for key, _ in _named(peripheral)]
-        first = next((n for n in nodes if n.snapshot.has_keyboard_key and n.aim.wants_keys), None)
+        """Give the wake press to the node that returns, or drop it when none may have it."""
+        first = self._pressable(node.key.address)
         if first is node:
             node.owe_press()
         if first is node or first is None:
             self._armed.discard(node.key.address)
 
-    def _note_wakes(self, wish: Wish) -> None:
-        """Arm a press where a counter was raised; a counter seen first asks for nothing."""
-        counters = {each.address: each.wake for each in wish.peripherals}
-        raised = {a for a, count in counters.items() if count > self._wakes.get(a, count)}
-        self._armed = (self._armed | raised) & counters.keys()
-        self._wakes = counters
+    def _press_attached(self, address: str) -> None:
+        """Press on a node that outlived the sleep: bluetoothd keeps the nodes of keyboards."""
+        if address not in self._armed:
+            return
+        node = self._pressable(address)
+        if node is not None:
+            node.press_now()
+        if any(n.real is not None for key, n in self._nodes.items() if key.address == address):
+            self._armed.discard(address)  # the session has begun, whoever could be pressed
+
+    def _await_first_events(self) -> None:
+        """Let the first event of whichever node that outlived the sleep bring the press with it."""
+        for key, node in self._nodes.items():
+            if node.pump is not None:
+                armed = key.address in self._armed and node.source is not None
+                node.pump.before_next = (
+                    partial(self._press_attached, key.address) if armed else None
+                )
 
     def _retry_failed(self) -> None:
         """Look again soon while something fails, and less and less often."""

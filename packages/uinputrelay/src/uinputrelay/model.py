@@ -195,8 +195,9 @@ class PeripheralWish:
     ``address`` is the HID uniq, upper case; ``adapter`` restricts real nodes to those whose HID
     phys starts with it, None takes any. ``nodes`` holds the stored snapshots in a stable order and
     may be empty: nodes found and not listed get a mirror too, unread until listed. ``axes`` maps
-    ABS_* codes. ``wake`` is a counter: each raise asks for one KEY_UNKNOWN press when the
-    next session starts.
+    ABS_* codes. ``wake`` is a counter: each raise asks for one KEY_UNKNOWN press when the next
+    session starts, which is when a real node appears. A node that outlived the sleep gets it when
+    the counter falls again, or before its device's next event, whichever comes first.
     """
 
     address: str

@@ -99,6 +99,11 @@ class Node:
         """Ask for one wake press before the first event of the session that begins now."""
         self._press_owed = True
 
+    def press_now(self) -> None:
+        """Press and release KEY_UNKNOWN on the mirror, if its device is being read."""
+        if self.source is not None and self.pump is not None:
+            self.pump.press(codes.KEY_UNKNOWN)
+
     def act(self) -> None:
         """Bring reading, mask and axes to the aim. A failure is kept in ``error`` for a retry."""
         try:

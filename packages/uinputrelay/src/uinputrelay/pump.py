@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from . import codes, kernel
@@ -57,6 +57,8 @@ class Pump:
         self._source: Readable | None = None
         self._kinds: frozenset[int] | None = frozenset()
         self._tail = b""
+        # Called once, before the next events are moved.
+        self.before_next: Callable[[], None] | None = None
 
     def read_from(self, source: Readable, kinds: frozenset[int] | None) -> None:
         """Start moving these event types, after making the mirror equal to the device."""
@@ -106,6 +108,8 @@ class Pump:
                 _log.warning("a node cannot be read: %s", error)
             return False
         self.wakeups += 1
+        if self.before_next is not None:
+            self._call_before_next()
         numbers = data[_CODE]
         if codes.SYN_DROPPED in numbers and (at := lost_at(data)) >= 0:
             self._recover(data[:at])
@@ -118,6 +122,11 @@ class Pump:
             self.events += len(numbers)
             self.frames += data[_KIND].count(codes.EV_SYN)
         return True
+
+    def _call_before_next(self) -> None:
+        call, self.before_next = self.before_next, None
+        if call is not None:
+            call()
 
     def _write(self, data: bytes) -> None:
         os.write(self._mirror.fd, data)
@@ -171,6 +180,8 @@ class Pump:
         """
         while (data := _read(fd)) is not None:
             self.wakeups += 1
+            if self.before_next is not None:
+                self._call_before_next()
             if taken is not None:
                 taken.append(data)
             if forward and (at := lost_at(data)) >= 0:

@@ -149,9 +149,11 @@ class Bench:
         before()
         self.engine = self._start()
 
-    def apply(self, *peripherals: PeripheralWish, held: Iterable[Held] = ()) -> Observed:
+    def apply(
+        self, *peripherals: PeripheralWish, held: Iterable[Held] = (), fresh: bool = False
+    ) -> Observed:
         self.wish = Wish(peripherals, tuple(held))
-        return self.engine.apply(self.wish)
+        return self.engine.apply(self.wish, fresh=fresh)
 
     def until(self, true: Callable[[Observed], bool], what: str = "") -> Observed:
         """Step until the observed state is as said."""

@@ -109,3 +109,37 @@ def test_the_mirror_of_a_remote_declares_key_unknown_and_its_snapshot_does_not(
     (node,) = bench.connected()
     assert codes.KEY_UNKNOWN not in node.snapshot.codes(codes.EV_KEY)
     assert codes.KEY_UNKNOWN in read(node.path or "").snapshot().codes(codes.EV_KEY)
+
+
+def test_a_node_that_outlived_the_sleep_gets_the_press_when_the_counter_falls(
+    bench: Bench, plug: Plug, read: Read
+) -> None:
+    """bluetoothd keeps the uhid device of a keyboard while its link is down."""
+    bench.apply(wish(REMOTE))
+    plug(REMOTE)
+    (node,) = bench.connected()
+    reader = read(node.path or "")
+    bench.apply(wish(REMOTE, wake=5))
+    assert reader.events() == []
+    bench.apply(wish(REMOTE))
+    assert reader.events() == PRESS
+    bench.apply(wish(REMOTE, wake=5), fresh=True)
+    bench.apply(wish(REMOTE), fresh=True)
+    assert reader.events() == []  # a client that has just come does not know who is awake
+
+
+def test_a_node_that_outlived_the_sleep_gets_the_press_before_its_devices_next_event(
+    bench: Bench, plug: Plug, read: Read
+) -> None:
+    bench.apply(wish(REMOTE))
+    source = plug(REMOTE)
+    (node,) = bench.connected()
+    reader = read(node.path or "")
+    bench.apply(wish(REMOTE, wake=5))
+    source.frame(keyed(KEY_A, 1))
+    bench.pump()
+    assert reader.events() == [*PRESS, keyed(KEY_A, 1), SYN]
+    bench.apply(wish(REMOTE))
+    source.frame(keyed(KEY_A, 0))
+    bench.pump()
+    assert reader.events() == [keyed(KEY_A, 0), SYN]

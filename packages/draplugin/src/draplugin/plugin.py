@@ -158,8 +158,12 @@ class Plugin:
         registration = SocketServer([registration_service(self)])
         self._servers = (dra, registration)
         self._set(Registration("waiting", since=time.time()))
-        await dra.start(self._sockets.dra)
-        await registration.start(self._sockets.registration)
+        try:
+            await dra.start(self._sockets.dra)
+            await registration.start(self._sockets.registration)
+        except BaseException:
+            await self.stop(0)
+            raise
         if self._collect_orphans:
             self._spawn(self._orphans().run(), "orphans")
 

@@ -17,7 +17,10 @@ from draplugin.conformance.bench import Make, bench
 
 from .broken import BROKEN, driver
 
+# One loop for all: grpc keeps what it made for a loop beyond the loop's end.
 pytestmark = pytest.mark.api
+one_loop = pytest.mark.asyncio(loop_scope="module")
+AT_ONCE = 7
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fortune-driver"
 CHECKS = {
     name: check
@@ -27,11 +30,13 @@ CHECKS = {
 
 
 async def failing(make: Make, kubeconfig: Path) -> dict[str, str]:
-    """The checks a driver fails, each with its reason; all run at once, on nodes of their own."""
+    """The checks a driver fails, each with its reason; several at once, on nodes of their own."""
+
+    places = asyncio.Semaphore(AT_ONCE)
 
     async def run(name: str) -> str:
         with tempfile.TemporaryDirectory(prefix="k") as root:
-            async with bench(kubeconfig, Path(root), make) as on_bench:
+            async with places, bench(kubeconfig, Path(root), make) as on_bench:
                 try:
                     await CHECKS[name](on_bench)
                 except Exception as error:
@@ -42,6 +47,7 @@ async def failing(make: Make, kubeconfig: Path) -> dict[str, str]:
     return {name: verdict for name, verdict in zip(CHECKS, verdicts, strict=True) if verdict}
 
 
+@one_loop
 async def test_a_driver_without_fault_fails_nothing(api: Path) -> None:
     assert await failing(driver(), api) == {}
 
@@ -50,6 +56,7 @@ def test_there_is_a_broken_driver_for_every_check() -> None:
     assert sorted(BROKEN) == sorted(CHECKS)
 
 
+@one_loop
 @pytest.mark.parametrize("check", sorted(BROKEN))
 async def test_a_broken_driver_fails_one_check_only(api: Path, check: str) -> None:
     async with BROKEN[check]() as make:

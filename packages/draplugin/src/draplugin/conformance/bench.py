@@ -23,7 +23,7 @@ from .proxy import Wire
 
 T = TypeVar("T")
 Make = Callable[[Site], AbstractAsyncContextManager[object]]
-PATIENCE = 15.0
+PATIENCE = 20.0
 # Not a pod: where a controller manager runs, it takes reservations of missing pods away.
 CONSUMER = {"apiGroup": "draplugin.invalid", "resource": "benches", "name": "b", "uid": "b"}
 _numbers = itertools.count(1)

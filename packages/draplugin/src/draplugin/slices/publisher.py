@@ -123,8 +123,12 @@ class SlicePublisher:
 
     @property
     def publication(self) -> Publication:
-        """What is on the server, as far as the last attempt knows."""
-        return self._publication
+        """What is on the server, as far as the last attempt knows.
+
+        While the slices cannot even be watched, its `problem` says why.
+        """
+        problem = self._publication.problem or self._reflector.problem
+        return replace(self._publication, problem=problem) if problem else self._publication
 
     @property
     def slices(self) -> Mapping[str, Object]:

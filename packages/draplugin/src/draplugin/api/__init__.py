@@ -9,6 +9,10 @@ Values have the shape of v1 and name what only v1alpha3 had. On the wire and in 
 stay; a value is made where a driver or a person reads one.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .claim import (
     AllocatedDeviceStatus,
     AllocationResult,
@@ -65,8 +69,20 @@ from .slice import (
     ResourceSliceList,
     ResourceSliceSpec,
 )
-from .validation import Cause, Verdict, validate
 from .versions import VERSIONS, ConversionError, Converted, convert, from_v1, to_v1
+
+if TYPE_CHECKING:
+    from .validation import Cause, Verdict, validate
+
+
+def __getattr__(name: str) -> Any:
+    # Validation brings the whole evaluator of selectors; who only converts does without.
+    if name in ("Cause", "Verdict", "validate"):
+        from . import validation
+
+        return getattr(validation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "VERSIONS",

@@ -139,8 +139,7 @@ class _Walk:
             return Outcome(self.node, tuple(Given(a.name, o.id) for a, o in self.given))
         requests = self.claim.spec.devices.requests
         stuck = requests[min(max(self.furthest, 0), len(requests) - 1)].name if requests else ""
-        invalid = next((p.problem for p in self.pools if "invalid" in p.problem), "")
-        return Outcome(self.node, error=invalid, dead_end=stuck)
+        return Outcome(self.node, dead_end=stuck)
 
     def _request(self, index: int) -> bool:
         if index == len(self.asked):

@@ -66,6 +66,11 @@ def explain(world: World, claim: ResourceClaim, pod: Pod | None = None) -> Expla
         return Explanation(
             name, "waiting", summary, "label a node, or change the pod's nodeSelector"
         )
+    missing = sorted(_class_names(claim) - set(world.classes))
+    if missing:
+        # Not an error to the scheduler: it looks again when a class appears.
+        summary = f"cannot be allocated: there is no DeviceClass {', '.join(missing)}"
+        return Explanation(name, "waiting", summary, advice.advise(world, claim, (), ()))
     outcomes = {node.name: allocate(world, claim, node, matcher) for node in nodes}
     rows = tuple(_rows(world, claim, nodes, matcher, outcomes))
     advised = advice.advise(world, claim, tuple(outcomes.values()), rows)

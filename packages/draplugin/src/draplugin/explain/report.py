@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from draplugin.api import DeviceClass, DeviceRequest, ResourceClaim
+from draplugin.api import DeviceRequest, ResourceClaim
 from draplugin.cel.quantity import QuantityError
 
 from . import advice
@@ -72,7 +72,8 @@ def explain(world: World, claim: ResourceClaim, pod: Pod | None = None) -> Expla
         summary = f"cannot be allocated: there is no DeviceClass {', '.join(missing)}"
         return Explanation(name, "waiting", summary, advice.advise(world, claim, (), ()))
     outcomes = {node.name: allocate(world, claim, node, matcher) for node in nodes}
-    rows = tuple(_rows(world, claim, nodes, matcher, outcomes))
+    usage = Usage.of(other for other in world.claims if other is not claim)
+    rows = tuple(_Judge(world, matcher, usage, outcomes).rows(claim, nodes))
     advised = advice.advise(world, claim, tuple(outcomes.values()), rows)
     good = next((o for o in outcomes.values() if o.given is not None), None)
     failed = next((o for o in outcomes.values() if o.error), None)
@@ -159,59 +160,57 @@ def ways(request: DeviceRequest) -> list[tuple[str, Way]]:
     return [(f"{request.name}/{sub.name}", sub) for sub in request.first_available]
 
 
-def _rows(
-    world: World,
-    claim: ResourceClaim,
-    nodes: tuple[Node, ...],
-    matcher: Matcher,
-    outcomes: Mapping[str, Outcome],
-) -> Iterator[Row]:
-    usage = Usage.of(c for c in world.claims if c is not claim)
-    for request in claim.spec.devices.requests:
-        for name, way in ways(request):
-            device_class = world.classes.get(way.device_class_name)
-            seen: set[DeviceId] = set()
-            for node in nodes:
-                chosen = {g.device_id for g in outcomes[node.name].given or () if g.request == name}
-                for pool in pools(world, node):
-                    for offered in pool.devices(node):
-                        shared = offered.id in seen
-                        seen.add(offered.id)
-                        if shared and offered.id not in chosen:
-                            continue
-                        status, reason, text = _judge(
-                            pool, offered, device_class, way, matcher, usage
-                        )
-                        if offered.id in chosen:
-                            status, reason = Status.CHOSEN, ""
-                        yield Row(name, node.name, str(offered.id), status, reason, text)
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Looks at devices one by one, knowing what is held and what the scheduler would give."""
 
+    world: World
+    matcher: Matcher
+    usage: Usage
+    outcomes: Mapping[str, Outcome]
 
-def _judge(
-    pool: Pool,
-    offered: Offered,
-    device_class: DeviceClass | None,
-    way: Way,
-    matcher: Matcher,
-    usage: Usage,
-) -> tuple[Status, str, str]:
-    selected = matcher.ask(offered.id, offered.device, device_class, way)
-    if selected.error:
-        return Status.ERROR, selected.reason, selected.expression
-    if not selected.match:
-        return Status.NO_MATCH, selected.reason, selected.expression
-    if pool.problem:
-        return Status.POOL, pool.problem, ""
-    if not offered.reached:
-        return Status.ELSEWHERE, "its scope does not reach this node", ""
-    holder = usage.holders.get(offered.id)
-    admin = getattr(way, "admin_access", None)
-    if holder and not admin:
-        return Status.TAKEN, f"by claim {holder}", ""
-    taint = untolerated(offered.device, way)
-    if taint:
-        return Status.TAINTED, taint, ""
-    return _capacity(offered, way, usage)
+    def rows(self, claim: ResourceClaim, nodes: tuple[Node, ...]) -> Iterator[Row]:
+        """Every device for every way to serve a request, as far as the nodes reach it."""
+        for request in claim.spec.devices.requests:
+            for name, way in ways(request):
+                seen: set[DeviceId] = set()
+                for node in nodes:
+                    yield from self._on_node(name, way, node, seen)
+
+    def _on_node(self, name: str, way: Way, node: Node, seen: set[DeviceId]) -> Iterator[Row]:
+        chosen = {g.device_id for g in self.outcomes[node.name].given or () if g.request == name}
+        for pool, offered in self._offered(node):
+            known = offered.id in seen
+            seen.add(offered.id)
+            if offered.id in chosen:
+                yield Row(name, node.name, str(offered.id), Status.CHOSEN)
+            elif not known:
+                # A device that several nodes reach is told once.
+                status, reason, text = self._judge(pool, offered, way)
+                yield Row(name, node.name, str(offered.id), status, reason, text)
+
+    def _offered(self, node: Node) -> Iterator[tuple[Pool, Offered]]:
+        for pool in pools(self.world, node):
+            for offered in pool.devices(node):
+                yield pool, offered
+
+    def _judge(self, pool: Pool, offered: Offered, way: Way) -> tuple[Status, str, str]:
+        device_class = self.world.classes.get(way.device_class_name)
+        selected = self.matcher.ask(offered.id, offered.device, device_class, way)
+        if not selected.match:
+            status = Status.ERROR if selected.error else Status.NO_MATCH
+            return status, selected.reason, selected.expression
+        if pool.problem:
+            return Status.POOL, pool.problem, ""
+        if not offered.reached:
+            return Status.ELSEWHERE, "its scope does not reach this node", ""
+        holder = self.usage.holders.get(offered.id)
+        if holder and not getattr(way, "admin_access", None):
+            return Status.TAKEN, f"by claim {holder}", ""
+        taint = untolerated(offered.device, way)
+        if taint:
+            return Status.TAINTED, taint, ""
+        return _capacity(offered, way, self.usage)
 
 
 def _capacity(offered: Offered, way: Way, usage: Usage) -> tuple[Status, str, str]:

@@ -24,7 +24,7 @@ from ..api_values.server import Server
 from . import generate
 from .generate import NAMESPACE, NODES, Object, Scene
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.oracles, pytest.mark.timeout(900)]
 _SEED = 20_260_804
 _COUNT = 100
 _PATIENCE = 300.0

@@ -30,6 +30,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 # What a package's tests use beyond what the package installs.
 EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics]"}
 UNIT = "not lab and not api and not cluster and not vm and not oracles"
+# Each of its checks has a driver of its own broken by it, on a real API server: minutes.
+CONFORMANCE = "packages/draplugin/tests/api/test_conformance.py"
 
 
 def group(name: str) -> list[str]:
@@ -110,7 +112,7 @@ def _real(session: nox.Session, marks: str) -> None:
         session.run("python", "-m", "lab", "root", env=env)
     if "api" in marks or "cluster" in marks:
         session.run("python", "-m", "cluster", "build", env=env)
-    where = session.posargs or ["packages", "tests"]
+    where = session.posargs or [f"--ignore={CONFORMANCE}", "packages", "tests"]
     session.run("pytest", "-m", marks, "--lab=require", *where)
 
 
@@ -131,6 +133,14 @@ def real(session: nox.Session) -> None:
 def lab(session: nox.Session) -> None:
     """Only what runs in the lab's VM without Kubernetes."""
     _real(session, "lab or vm")
+
+
+@nox.session(default=False)
+def conformance(session: nox.Session) -> None:
+    """The conformance suite over drivers that are broken on purpose, one for each check."""
+    session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
+    session.run("python", "-m", "cluster", "build", env={"PYTHONPATH": "tests"})
+    session.run("pytest", "-m", "api", CONFORMANCE, *session.posargs)
 
 
 @nox.session(default=False)

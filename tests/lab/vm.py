@@ -224,7 +224,8 @@ class Machine:
         self._sending = threading.Lock()
         self.qemu: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        self._work = Path(tempfile.mkdtemp(prefix="lab-vm-"))
+        # Not TMPDIR, which in a test run is long: a unix socket's path ends at 107 bytes.
+        self._work = Path(tempfile.mkdtemp(prefix="lab-vm-", dir="/tmp"))
         self.facts: dict[str, Any] = {}
 
     # -- the guest's life

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -45,11 +46,12 @@ class Relay:
 
 
 @pytest.fixture
-def relay(tmp_path: Path) -> Iterator[Relay]:
-    made = Relay(tmp_path / "relay.sock")
-    yield made
-    if made.process.poll() is None:
-        made.kill(signal.SIGTERM)
+def relay() -> Iterator[Relay]:
+    with tempfile.TemporaryDirectory(prefix="relay-", dir="/tmp") as folder:
+        made = Relay(Path(folder, "relay.sock"))
+        yield made
+        if made.process.poll() is None:
+            made.kill(signal.SIGTERM)
 
 
 @pytest.fixture

@@ -240,3 +240,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 def test_files_are_readable_by_root_alone(store: cdi.Store) -> None:
     store.write(ref(), [PAD])
     assert store.path(ref().uid).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_others_change_is_read_anew(store: cdi.Store) -> None:
+    store.write(ref(), [PAD])
+    assert [d.device for c in store.claims() for d in c.devices] == ["pad-1"]
+    other = cdi.Store(store.directory, KIND)
+    other.write(ref(), [replace(PAD, device="pad-2")])
+    assert [d.device for c in store.claims() for d in c.devices] == ["pad-2"]
+    other.finish_release(ref().uid)
+    assert list(store.claims()) == []

@@ -131,3 +131,17 @@ async def test_what_was_dropped_is_said_once(
     assert [drop.device for drop in publication.drops] == ["Bad0"]
     assert caplog.text.count("Bad0") <= 2
     assert caplog.text.count("not published") == 1
+
+
+async def test_stopping_at_the_very_moment_of_a_change_ends(server: ScriptedServer) -> None:
+    """cpython #86296: asyncio.wait_for, until 3.12, loses a cancellation that comes with a result."""
+    slices = Slices(server, [], "a")
+    publisher = slices.publisher()
+    publisher.start()
+    await publisher.publish([Device("a")])
+    publisher._hold_until = asyncio.get_running_loop().time() + 100
+    publisher._wake.set()
+    await asyncio.sleep(0.05)
+    publisher._wake.set()
+    async with asyncio.timeout(5):
+        await publisher.stop()

@@ -58,6 +58,9 @@ class Problem:
     reason: str
 
 
+_Stamp = tuple[int, int, int]
+
+
 class Store:
     """The CDI files of one driver in one directory.
 
@@ -75,6 +78,7 @@ class Store:
         self.kind = kind
         self.vendor = vendor
         self.problems: list[Problem] = []
+        self._parsed: dict[Path, tuple[_Stamp, PreparedClaim]] = {}
 
     def path(self, uid: str) -> Path:
         """Where the claim's file is; raises ValueError for a uid that is no file name."""
@@ -100,6 +104,7 @@ class Store:
         body = json.dumps(self.spec(prepared), indent=1, sort_keys=True).encode() + b"\n"
         self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         _write_whole(target, body)
+        self._parsed.pop(target, None)
         for stale in _leftovers(target):
             stale.unlink(missing_ok=True)
         return prepared
@@ -149,7 +154,7 @@ class Store:
         if claim is None:
             return False
         devices = tuple(change(device) for device in claim.devices)
-        if devices == claim.devices and _same_extras(devices, claim.devices):
+        if devices == claim.devices:
             return False
         self.write(claim.ref, devices)
         return True
@@ -168,6 +173,7 @@ class Store:
         path = self.path(uid)
         for stale in (path, *_leftovers(path)):
             stale.unlink(missing_ok=True)
+            self._parsed.pop(stale, None)
 
     def spec(self, claim: PreparedClaim) -> dict[str, Any]:
         """The CDI file's content as a plain dict (pure)."""
@@ -201,6 +207,15 @@ class Store:
         }
 
     def _parse(self, path: Path) -> PreparedClaim:
+        # Each prepare looks at all claims of the node; what did not change is not decoded again.
+        found = path.stat()
+        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+        known = self._parsed.get(path)
+        if known is None or known[0] != stamp:
+            known = self._parsed[path] = (stamp, self._decode(path))
+        return known[1]
+
+    def _decode(self, path: Path) -> PreparedClaim:
         try:
             body = json.loads(path.read_bytes())
             return self._claim(body) if "annotations" in body else self._foreign(body, path)
@@ -293,13 +308,6 @@ def _cdi_name(uid: str, device: Prepared) -> str:
 
 def _releasing(path: Path) -> Path:
     return path.with_name(path.name + RELEASING)
-
-
-def _same_extras(new: Sequence[Prepared], old: Sequence[Prepared]) -> bool:
-    return all(
-        dict(a.env) == dict(b.env) and dict(a.annotations) == dict(b.annotations)
-        for a, b in zip(new, old, strict=True)
-    )
 
 
 def _identity(device: Prepared) -> dict[str, Any]:

@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from cluster.controlplane import ControlPlane
 from draplugin import ClaimRef, Device, SlicePublisher, Taint
 from draplugin.claims import from_object
 from draplugin.kube import DEVICECLASSES, NODES, RESOURCECLAIMS, RESOURCESLICES, Api, Reflector
 from draplugin.testing.apiserver import LocalApiServer
+
+if TYPE_CHECKING:
+    from cluster.controlplane import ControlPlane
 
 pytestmark = pytest.mark.api
 GROUP = "resource.k8s.io"

@@ -209,8 +209,11 @@ class SlicePublisher:
         loop = asyncio.get_running_loop()
         while self._round == self._done_round and (left := self._hold_until - loop.time()) > 0:
             self._wake.clear()
+            # Not asyncio.wait_for: until Python 3.12 it swallows a cancellation that comes with
+            # the event, and stop() would wait for ever (cpython #86296).
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._wake.wait()
 
     async def _attempt(self) -> bool:
         """One pass; whether it succeeded."""

@@ -9,7 +9,7 @@ import evdev
 import pytest
 from cluster.kubectl import Kubectl
 from cluster.node import Node
-from draplugin.kube import PODS, RESOURCECLAIMS, Api
+from draplugin.kube import PODS, RESOURCECLAIMS, Api, ApiError
 from lab.controllers import DualSense, Remote
 from lab.radio import Bluetoothd
 
@@ -135,9 +135,20 @@ async def test_bad_input_gets_a_clear_answer_and_costs_nothing(
     assert condition(never, "Complete")["reason"] == "DeviceNeverSeen"
     await main.pair()
     await main.published()
-    # The policy would refuse it first; a claim made before the policy was there meets the driver.
+    malformed = main.claim({"inputs": []})
+    with pytest.raises(ApiError, match="at least one"):
+        await main.api.create(RESOURCECLAIMS, malformed)
+    # A claim made before the policy was there meets the driver.
     kubectl("delete", "validatingadmissionpolicybinding", "--all")
-    await main.api.create(RESOURCECLAIMS, main.claim({"inputs": []}))
+
+    async def accepted() -> bool:
+        try:
+            await main.api.create(RESOURCECLAIMS, malformed)
+        except ApiError:
+            return False
+        return True
+
+    await until("the policy is no longer asked", accepted, bool, logs=main.logs)
     await main.api.create(PODS, main.pod())
 
     async def events() -> str:

@@ -164,7 +164,7 @@ def oracles(session: nox.Session) -> None:
 @nox.session(default=False)
 def demo(session: nox.Session) -> None:
     """The main job on real parts, told step by step."""
-    session.install(*group("lab"), "pyyaml", *wheels(session, *PACKAGES))
+    session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
     env = {"PYTHONPATH": "tests"}
     session.run("python", "-m", "lab", "root", env=env)
     session.run("python", "-m", "cluster", "build", env=env)
@@ -174,7 +174,7 @@ def demo(session: nox.Session) -> None:
 @nox.session(default=False)
 def playground(session: nox.Session) -> None:
     """A real control plane in the foreground, for a person to play with."""
-    session.install(*group("lab"), "pyyaml")
+    session.install(*group("test"), *group("lab"))
     session.run("python", "-m", "cluster", *session.posargs, env={"PYTHONPATH": "tests"})
 
 

@@ -327,7 +327,8 @@ class Job:
         """The kernel's own nodes of the controller, none of ours."""
         found = []
         for path in evdev.list_devices():
-            with closing(evdev.InputDevice(path)) as device:
+            # A node may go between being listed and being opened.
+            with suppress(OSError), closing(evdev.InputDevice(path)) as device:
                 ours = device.phys.startswith(PHYS_PREFIX)
                 if device.uniq.upper() == self.address and not ours:
                     found.append(path)

@@ -104,7 +104,7 @@ def tests(session: nox.Session, package: str) -> None:
     session.run("pytest", "-m", UNIT, f"packages/{package}/tests", *real_parts, *session.posargs)
 
 
-def _real(session: nox.Session, marks: str) -> None:
+def _real(session: nox.Session, marks: str, *folders: str) -> None:
     """Install both hosts' sides, build what is missing, and run the tests of these marks."""
     session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
     env = {"PYTHONPATH": "tests"}
@@ -112,7 +112,7 @@ def _real(session: nox.Session, marks: str) -> None:
         session.run("python", "-m", "lab", "root", env=env)
     if "api" in marks or "cluster" in marks:
         session.run("python", "-m", "cluster", "build", env=env)
-    where = session.posargs or [f"--ignore={CONFORMANCE}", "packages", "tests"]
+    where = session.posargs or [f"--ignore={CONFORMANCE}", *(folders or ("packages", "tests"))]
     session.run("pytest", "-m", marks, "--lab=require", *where)
 
 
@@ -125,8 +125,8 @@ def house(session: nox.Session) -> None:
 
 @nox.session
 def real(session: nox.Session) -> None:
-    """Everything that needs real parts: one control plane, one VM, all of their tests."""
-    _real(session, "lab or api or cluster or vm")
+    """The main job on real parts: one control plane, one VM. The packages' own are lab and api."""
+    _real(session, "lab or api or cluster or vm", "tests/job")
 
 
 @nox.session(default=False)

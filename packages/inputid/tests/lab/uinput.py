@@ -38,7 +38,7 @@ COUNT = {"ev": 0x20, "key": 0x300, "rel": 0x10, "abs": 0x40, "msc": 8, "sw": 0x1
 COUNT |= {"snd": 8, "props": 0x20}
 
 EV_SYN, EV_FF, EV_FF_STATUS = 0x00, 0x15, 0x17
-ABS_MT_SLOT = 0x2F
+ABS_MT_SLOT, ABS_MT_TRACKING_ID = 0x2F, 0x39
 
 
 def codes(bits: int) -> list[int]:
@@ -58,6 +58,8 @@ def representable(wanted: Capabilities) -> Capabilities:
     for name, kind in EVENT_TYPE.items():
         if not kept["ev"] >> kind & 1:
             kept[name] = 0
+    if kept["abs"] >> ABS_MT_SLOT & 1:  # slots bring their tracking (input_mt_init_slots)
+        kept["abs"] |= 1 << ABS_MT_TRACKING_ID
     sized = bool(kept["ev"] >> 3 & 1)
     return wanted.replace(
         **kept,

@@ -53,8 +53,8 @@ class Loop:
             await self._sleep(wait)
 
     async def _sleep(self, longest: float) -> None:
-        # Not asyncio.wait_for: until Python 3.12 it swallows a cancellation that comes together with
-        # the event (cpython #86296), and the operator would not end.
+        # Not asyncio.wait_for: until Python 3.12 it swallows a cancellation that comes with the
+        # event (cpython #86296), and the operator would not end.
         try:
             async with asyncio.timeout(longest):
                 await self._kicked.wait()

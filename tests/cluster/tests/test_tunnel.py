@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -83,6 +84,8 @@ async def test_more_connections_than_spares_are_served_at_once(tunnel: Tunnel) -
         for _ in range(9):
             status, _, _ = await stack.enter_async_context(connect(tunnel, f"lab:{port}"))
             assert status == CONNECTED
+    # Here, so that no later test meets them.
+    gc.collect()
 
 
 async def test_a_port_nobody_listens_on_is_told_to_the_api_server(tunnel: Tunnel) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,35 +47,42 @@ async def _spare(gateway: Gateway, idle: asyncio.Semaphore) -> None:
         return
     finally:
         idle.release()
-    await _serve(host, target, gateway.node)
+    with suppress(ConnectionError):
+        await _serve(host, target, gateway.node)
 
 
 async def _wait_for_target(gateway: Gateway) -> tuple[Streams, str]:
     reader, writer = await asyncio.open_connection(gateway.host, gateway.port)
-    hello = {"token": gateway.token, "node": gateway.node}
-    writer.write(json.dumps(hello).encode() + b"\n")
-    try:
+    async with _closed_unless_handed_on(writer):
+        hello = {"token": gateway.token, "node": gateway.node}
+        writer.write(json.dumps(hello).encode() + b"\n")
         line = await reader.readline()
-    except asyncio.CancelledError:
-        writer.close()
-        raise
-    if not line:
-        await hang_up(writer)
-        raise ConnectionError("the host hung up")
-    return (reader, writer), line.decode().strip()
+        if not line:
+            raise ConnectionError("the host hung up")
+        return (reader, writer), line.decode().strip()
 
 
 async def _serve(host: Streams, target: str, node: str) -> None:
     name, _, port = target.rpartition(":")
-    try:
-        address = "127.0.0.1" if name == node else name
-        there = await asyncio.open_connection(address, int(port))
-    except (OSError, ValueError) as error:
-        host[1].write(f"{error}\n".encode())
-        await hang_up(host[1])
-        return
+    async with _closed_unless_handed_on(host[1]):
+        try:
+            address = "127.0.0.1" if name == node else name
+            there = await asyncio.open_connection(address, int(port))
+        except (OSError, ValueError) as error:
+            host[1].write(f"{error}\n".encode())
+            raise ConnectionError(str(error)) from error
     host[1].write(b"ok\n")
     await splice(host, there)
+
+
+@asynccontextmanager
+async def _closed_unless_handed_on(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    """Close a connection when its step fails or is cancelled: nobody else knows of it."""
+    try:
+        yield
+    except BaseException:
+        await hang_up(writer)
+        raise
 
 
 if __name__ == "__main__":

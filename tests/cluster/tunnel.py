@@ -46,6 +46,7 @@ class Tunnel:
         self.token = secrets.token_hex(16)
         self._spares: dict[str, deque[Streams]] = defaultdict(deque)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._accepted: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="tunnel", daemon=True)
         self._thread.start()
@@ -70,31 +71,32 @@ class Tunnel:
     async def _end(self) -> None:
         for server in self._servers:
             server.close()
-        for _, writer in [streams for spares in self._spares.values() for streams in spares]:
-            await hang_up(writer)
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # Last: until its task has ended, a connection may still have become a spare.
+        for writer in self._accepted:
+            await hang_up(writer)
 
     def _handler(
         self, serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        """Keep the task of a connection, so that closing can end it; swallow a lost peer."""
+    ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
+        """Keep a connection and its task from the first, so that closing ends both."""
 
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._tasks.add(task)
             try:
                 await serve(reader, writer)
             except (OSError, asyncio.IncompleteReadError, ValueError, KeyError):
                 await hang_up(writer)
-            except asyncio.CancelledError:
-                writer.close()
-            finally:
-                self._tasks.discard(task)
 
-        return handle
+        def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._accepted = {one for one in self._accepted if not one.is_closing()} | {writer}
+            task = asyncio.get_running_loop().create_task(handle(reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return accepted
 
     async def _serve_agent(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -180,6 +182,9 @@ async def splice(one: Streams, other: Streams) -> None:
     try:
         await asyncio.gather(_carry(one[0], other[1]), _carry(other[0], one[1]))
     finally:
+        # Both before the first wait: a cancellation ends the wait, and tasks not yet begun with it.
+        one[1].close()
+        other[1].close()
         await asyncio.gather(hang_up(one[1]), hang_up(other[1]))
 
 

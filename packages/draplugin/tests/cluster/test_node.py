@@ -66,12 +66,12 @@ class Lab:
             "KUBECONFIG": str(self.node.kubeconfig),
             **({"POD_UID": pod_uid} if pod_uid else {}),
         }
+        registered = self.said("is registered")
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", RUN, str(self.log), str(EXAMPLE), env=environment
         )
-        registered = self.said("is registered")
-        await eventually(lambda: self.more_said("is registered", registered), "registration")
         try:
+            await eventually(lambda: self.more_said("is registered", registered), "registration")
             yield process
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -85,6 +85,18 @@ class Lab:
 
     async def more_said(self, words: str, before: int) -> bool:
         return self.said(words) > before
+
+    def served(self, uid: str) -> tuple[int, int]:
+        """How often the claim was prepared and unprepared."""
+        return self.said(uid, ": prepared in"), self.said(uid, "unprepared in")
+
+    async def slices(self) -> dict[str, int]:
+        """UID of each slice of the driver, and how many devices it holds."""
+        found = await self.api.list(RESOURCESLICES, field_selector=f"spec.driver={DRIVER}")
+        return {s["metadata"]["uid"]: len(s["spec"].get("devices") or ()) for s in found}
+
+    async def output(self, name: str) -> str:
+        return await asyncio.to_thread(self.kubectl, "logs", name, "-n", self.namespace)
 
     async def pod(self, name: str) -> str:
         """A running pod with a cookie; its claim's UID."""
@@ -159,13 +171,12 @@ async def test_a_pod_gets_what_was_prepared_and_its_end_unprepares(lab: Lab) -> 
         claim = await lab.claim_of("reader")
         (result,) = claim["status"]["allocation"]["devices"]["results"]
         number = result["device"].removeprefix("cookie-")
-        said = await asyncio.to_thread(lab.kubectl, "logs", "reader", "-n", lab.namespace)
+        said = await eventually(lambda: lab.output("reader"), "the container's first line")
         assert said.startswith(f"FORTUNE_{number}=")
         assert lab.files() == [uid]
         await lab.delete("reader")
         assert lab.files() == []
-        assert lab.said(uid, ": prepared in") == 1
-        assert lab.said(uid, "unprepared in") == 1
+        assert lab.served(uid) == (1, 1)
 
 
 async def test_a_driver_that_ends_or_is_killed_loses_and_repeats_nothing(lab: Lab) -> None:
@@ -183,24 +194,23 @@ async def test_a_driver_that_ends_or_is_killed_loses_and_repeats_nothing(lab: La
             await lab.delete(name)
     assert lab.files() == []
     for uid in (first, second, third):
-        assert (lab.said(uid, ": prepared in"), lab.said(uid, "unprepared in")) == (1, 1)
-    slices = await lab.api.list(RESOURCESLICES, field_selector=f"spec.driver={DRIVER}")
-    assert [len(s["spec"]["devices"]) for s in slices] == [3]
+        assert lab.served(uid) == (1, 1)
+    assert list((await lab.slices()).values()) == [3]
 
 
 async def test_a_rolling_update_has_two_instances_and_no_gap(lab: Lab) -> None:
     old_uid, new_uid = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2))
-    async with lab.driver(old_uid):
+    async with lab.driver(old_uid) as old:
         before = await lab.pod("before")
         async with lab.driver(new_uid):
             during = await lab.pod("during")
-            os.kill(_pid_of(old_uid), signal.SIGTERM)
+            old.terminate()
             await eventually(lambda: _gone(old_uid), "the old instance's sockets gone")
             after = await lab.pod("after")
             for name in ("before", "during", "after"):
                 await lab.delete(name)
     for uid in (before, during, after):
-        assert (lab.said(uid, ": prepared in"), lab.said(uid, "unprepared in")) == (1, 1)
+        assert lab.served(uid) == (1, 1)
     assert lab.files() == []
 
 
@@ -211,7 +221,7 @@ async def test_a_restarted_kubelet_and_containerd_change_nothing_for_a_running_p
         uid = await lab.pod("stays")
         content = (CDI / f"{DRIVER}-{uid}.json").read_bytes()
         container = (await lab.get("stays"))["status"]["containerStatuses"][0]["containerID"]
-        registered = lab.said("is registered")
+        registered, wiped = lab.said("is registered"), await lab.slices()
         await asyncio.to_thread(lab.node.restart_containerd)
         await asyncio.to_thread(lab.node.restart_kubelet)
         await eventually(
@@ -219,8 +229,8 @@ async def test_a_restarted_kubelet_and_containerd_change_nothing_for_a_running_p
         )
 
         async def published() -> bool:
-            slices = await lab.api.list(RESOURCESLICES, field_selector=f"spec.driver={DRIVER}")
-            return [len(s["spec"]["devices"]) for s in slices] == [3]
+            slices = await lab.slices()
+            return list(slices.values()) == [3] and slices.keys().isdisjoint(wiped)
 
         await eventually(published, "the slice the kubelet wiped at its start is back")
         after = (await lab.get("stays"))["status"]["containerStatuses"][0]
@@ -231,14 +241,7 @@ async def test_a_restarted_kubelet_and_containerd_change_nothing_for_a_running_p
         await lab.delete("stays")
         await lab.delete("other")
         assert lab.files() == []
-
-
-def _pid_of(pod_uid: str) -> int:
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and f"POD_UID={pod_uid}" in (entry / "environ").read_text():
-                return int(entry.name)
-    raise AssertionError(f"no process of pod {pod_uid}")
+        assert (lab.served(uid), lab.served(other)) == ((1, 1), (1, 1))
 
 
 async def _gone(pod_uid: str) -> bool:

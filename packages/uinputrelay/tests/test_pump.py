@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -208,6 +209,26 @@ def test_a_repeat_does_not_come_before_the_press_it_repeats(ends: Ends) -> None:
     device.put(_raw(repeat, KERNEL_SYN))
     pump.move()
     assert mirror.got() == [repeat, KERNEL_SYN]
+
+
+def test_a_press_and_its_release_are_frames_of_their_own(ends: Ends) -> None:
+    pump, _, mirror = ends
+    pump.press(240)
+    assert mirror.got() == [(1, 240, 1), SYN, (1, 240, 0), SYN]
+
+
+def test_a_device_that_goes_while_it_is_asked_after_a_loss_is_told_by_the_next_move(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pump, device, _ = ends
+
+    def gone() -> State:
+        raise OSError(errno.ENODEV, "EVIOCGKEY: No such device")
+
+    monkeypatch.setattr(device, "state", gone)
+    device.put(_raw(KEY, SYN, LOST, SYN))
+    assert pump.move()
+    assert pump.losses == 1
 
 
 def test_stopping_brings_everything_to_rest_in_one_frame(ends: Ends) -> None:

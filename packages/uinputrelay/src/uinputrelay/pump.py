@@ -21,8 +21,7 @@ from typing import Protocol
 
 from . import codes, kernel
 from .mirror import Mirror
-from .state import REPORT as REPORT_EVENT
-from .state import State, at_rest, difference, narrowed
+from .state import REPORT, State, at_rest, difference, narrowed
 
 _log = logging.getLogger(__name__)
 
@@ -84,9 +83,13 @@ class Pump:
         return b"".join(taken)
 
     def press(self, code: int) -> None:
-        """Press and release one key on the mirror, each in a frame of its own."""
-        for value in (1, 0):
-            self._write(kernel.encode([(codes.EV_KEY, code, value), REPORT_EVENT]))
+        """Press and release one key on the mirror: two frames, in one write.
+
+        Within one frame both would happen at one instant, and whoever looks at the keys when a
+        frame ends, as libinput does, sees no press (Linux bff5bf9db1c9, asus-wireless).
+        """
+        frames = [event for value in (1, 0) for event in ((codes.EV_KEY, code, value), REPORT)]
+        self._write(kernel.encode(frames))
 
     def stop(self) -> None:
         """Stop moving: every key released, contact lifted and axis at rest, in one frame."""
@@ -146,7 +149,12 @@ class Pump:
         """Pass on what came whole before a loss, then make the mirror equal to the device."""
         self._pass_whole(before)
         self.losses += 1
-        self._settle(forward=False)
+        try:
+            self._settle(forward=False)
+        except OSError as error:
+            if error.errno != errno.ENODEV:
+                raise
+            # It went while it was asked; the next move tells, and the mirror is brought to rest.
 
     def _pass_whole(self, before: bytes) -> None:
         """Write the whole frames before a loss; the beginning of one that was lost is dropped."""

@@ -22,7 +22,7 @@ SYN: Event = (codes.EV_SYN, codes.SYN_REPORT, 0)
 ADDRESS = "A0:AB:51:33:B7:12"
 OTHER = "A0:AB:51:33:B7:13"
 BTN_SOUTH, BTN_EAST, KEY_A, KEY_LEFTSHIFT = 304, 305, 30, 42
-PATIENCE = 20.0
+PATIENCE = 60.0  # s: an emulated machine on a busy host; what holds is seen at once
 
 
 def gamepad(name: str = "Test Pad") -> Snapshot:

@@ -124,6 +124,12 @@ class Machine(RuleBasedStateMachine):
             assert number not in others
 
     @invariant()
+    def a_mirror_has_the_number_its_claim_was_given(self) -> None:
+        for address, number in self.numbers.items():
+            if address in self.held:
+                assert number == self.held[address].minor
+
+    @invariant()
     def a_mirror_holds_what_its_device_holds_and_somebody_wants(self) -> None:
         self.bench.until(lambda _: self._all_noticed(), "every device noticed")
         self.bench.pump()

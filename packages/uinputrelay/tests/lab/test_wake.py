@@ -1,4 +1,7 @@
-"""The wake press: one KEY_UNKNOWN, before the device's own first event, under all its conditions."""
+"""The wake press: one KEY_UNKNOWN, before the device's own first event, under all its conditions.
+
+Its press and its release are frames of their own: within one, libinput would see no press.
+"""
 
 from __future__ import annotations
 

@@ -1,19 +1,20 @@
 """What a moved event costs, beside a minimal C relay and python-evdev's objects; prints ratios.
 
 Run inside the lab, as root: `python packages/uinputrelay/benchmarks/bench_relay.py`. Every
-contender moves the same frames between two uinput devices; the CPU time is the relay process's own,
-as the scheduler counts it, without its start. Absolute times of an emulated machine mean nothing.
+contender moves the same frames between two uinput devices of its own. All of them run from the
+start, so that nobody's start is counted, and are driven one after the other, round by round, so
+that a busy host hurts all alike. The CPU time is the relay process's own, as the scheduler counts
+it. Absolute times of an emulated machine mean nothing; the ratios are of the same round.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,21 +23,30 @@ from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, Wish
 from uinputrelay.engine import PACE, Engine
 from uinputrelay.mirror import Blueprint, Mirror, blueprint
 
-RATES = (1000, 8000)
-SECONDS = 4
-ROUNDS = 2
+RATES = (1000, 8000)  # events/s; a frame has four
+SECONDS = 3
+ROUNDS = 3
 GOAL = 1.2
-ADDRESS = "BENCH"
 STICK = AbsInfo(128, 0, 255)
 SHOT = Snapshot(
     "Benchmark Pad", 5, 1, 2, 3,
     types={0: (), 1: (304,), 3: (0, 1), 4: (4,)}, absinfo={0: STICK, 1: STICK},
 )  # fmt: skip
+PYTHON_RELAYS = ("uinputrelay", "unpaced", "objects")
+
+
+@dataclass(frozen=True)
+class Relay:
+    """A contender: its process moves from ``source`` to the node at ``path``; pid 0 for none."""
+
+    source: Mirror
+    path: str
+    pid: int = 0
 
 
 @dataclass(frozen=True)
 class Run:
-    """One contender at one rate: nanoseconds and frames."""
+    """One contender in one round: nanoseconds of CPU per event, of latency, and lost frames."""
 
     cpu: float
     p50: int
@@ -45,121 +55,64 @@ class Run:
 
 
 def main() -> int:
-    """Run every contender in turns, so that a busy host hurts all alike."""
-    with tempfile.TemporaryDirectory() as folder:
+    """Start everything, drive it, print."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         program = Path(folder, "relay")
         source = Path(__file__).with_name("relay.c")
         subprocess.run(["cc", "-O2", "-Wall", "-pthread", "-o", program, source], check=True)
+        relays = _start_all(stack, program)
+        subprocess.run(["udevadm", "settle"], check=True)
         for rate in RATES:
-            runs: dict[str, list[Run]] = {name: [] for name in CONTENDERS}
-            for _ in range(ROUNDS):
-                for name in CONTENDERS:
-                    runs[name].append(_run(name, program, rate))
-            _print(rate, runs)
+            rounds = [
+                {name: _drive(program, relay, rate) for name, relay in relays.items()}
+                for _ in range(ROUNDS)
+            ]
+            _print(rate, rounds)
     return 0
 
 
-def _print(rate: int, runs: dict[str, list[Run]]) -> None:
-    base = {name: median(run.cpu for run in runs[name]) for name in runs}
-    direct = median(run.p50 for run in runs["direct"]), median(run.p99 for run in runs["direct"])
-    c50, c99 = (median(getattr(run, p) for run in runs["c"]) for p in ("p50", "p99"))
-    print(f"{rate} events/s, {ROUNDS} rounds of {SECONDS} s; ratios beside the C relay")
-    print(f"  {'':12} {'CPU/event':>10} {'added p50':>10} {'added p99':>10} {'frames lost':>12}")
-    for name, done in runs.items():
-        if name == "direct":
-            continue
-        p50, p99 = (median(getattr(run, p) for run in done) for p in ("p50", "p99"))
-        lost = sum(run.lost for run in done)
-        print(
-            f"  {name:12} {base[name] / base['c']:10.2f} {_ratio(p50, c50, direct[0]):>10}"
-            f" {_ratio(p99, c99, direct[1]):>10} {lost:12}"
-        )
-    said = "met" if base["uinputrelay"] <= GOAL * base["c"] else "NOT met"
-    print(f"  goal of {GOAL} times the C relay's CPU: {said}")
+def _start_all(stack: ExitStack, program: Path) -> dict[str, Relay]:
+    """Start every contender at once, and wait until each moves events."""
+    sources = {
+        name: stack.enter_context(_device(f"source/{name}"))
+        for name in ("direct", "c", *PYTHON_RELAYS)
+    }
+    c_mirror = stack.enter_context(_device("bench/c"))
+    c = stack.enter_context(
+        _process(program, "relay", sources["c"].path, str(c_mirror.fd), inherited=c_mirror.fd)
+    )
+    started = {
+        name: stack.enter_context(_process(sys.executable, __file__, name, sources[name].path))
+        for name in PYTHON_RELAYS
+    }
+    _first_line(c)
+    return {
+        "direct": Relay(sources["direct"], sources["direct"].path),
+        "c": Relay(sources["c"], c_mirror.path, c.pid),
+        **{n: Relay(sources[n], _first_line(child), child.pid) for n, child in started.items()},
+    }
 
 
-def _ratio(here: float, base: float, direct: float) -> str:
-    """Compare latencies less what a reader of the source itself sees."""
-    return f"{max(here - direct, 0) / max(base - direct, 1):.2f}"
-
-
-def _run(name: str, program: Path, rate: int) -> Run:
-    plan = Blueprint(b"Benchmark Pad", (5, 1, 2, 3), (), dict(SHOT.types), SHOT.absinfo)
-    source = Mirror(plan, f"source/{ADDRESS}")
+@contextmanager
+def _device(phys: str) -> Iterator[Mirror]:
+    plan: Blueprint = blueprint(SHOT)
+    device = Mirror(plan, phys)
     try:
-        with CONTENDERS[name](program, source) as (path, pid):
-            before = _cpu(pid)
-            done = subprocess.run(
-                [program, "drive", str(source.fd), path, str(rate), str(SECONDS)],
-                pass_fds=[source.fd], check=True, capture_output=True,
-            )  # fmt: skip
-            spent = _cpu(pid) - before
+        yield device
     finally:
-        source.close()
-    told = json.loads(done.stdout)
-    events = told["frames"] * 4
-    return Run(spent / events, told["p50"], told["p99"], told["frames"] - told["seen"])
-
-
-def _cpu(pid: int) -> int:
-    """Nanoseconds all threads of a process have run (Documentation/scheduler/sched-stats.rst)."""
-    if pid == 0:
-        return 0
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads)
+        device.close()
 
 
 @contextmanager
-def _direct(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
-    """No relay: the reader's own latency."""
-    yield source.path, 0
-
-
-@contextmanager
-def _c(program: Path, source: Mirror) -> Iterator[tuple[str, int]]:
-    mirror = Mirror(blueprint(SHOT), "bench/c")
-    child = subprocess.Popen(
-        [program, "relay", source.path, str(mirror.fd)],
-        pass_fds=[mirror.fd], stdout=subprocess.PIPE,
-    )  # fmt: skip
-    with _ended(child):
-        _first_line(child)
-        yield mirror.path, child.pid
-    mirror.close()
-
-
-@contextmanager
-def _python(kind: str, source: Mirror) -> Iterator[tuple[str, int]]:
-    child = subprocess.Popen([sys.executable, __file__, kind, source.path], stdout=subprocess.PIPE)
-    with _ended(child):
-        yield _first_line(child), child.pid
-
-
-@contextmanager
-def _ours(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
-    with _python("uinputrelay", source) as started:
-        yield started
-
-
-@contextmanager
-def _unpaced(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
-    with _python("unpaced", source) as started:
-        yield started
-
-
-@contextmanager
-def _objects(_: Path, source: Mirror) -> Iterator[tuple[str, int]]:
-    with _python("evdev", source) as started:
-        yield started
-
-
-@contextmanager
-def _ended(child: subprocess.Popen[bytes]) -> Iterator[None]:
+def _process(*words: str | Path, inherited: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    kept = () if inherited is None else (inherited,)
+    child = subprocess.Popen(words, pass_fds=kept, stdout=subprocess.PIPE)
     try:
-        yield
+        yield child
     finally:
         child.kill()
-        child.wait()
+        child.communicate()
 
 
 def _first_line(child: subprocess.Popen[bytes]) -> str:
@@ -167,21 +120,58 @@ def _first_line(child: subprocess.Popen[bytes]) -> str:
     return child.stdout.readline().decode().strip()
 
 
-CONTENDERS = {
-    "direct": _direct,
-    "c": _c,
-    "uinputrelay": _ours,
-    "unpaced": _unpaced,
-    "evdev objects": _objects,
-}
+def _drive(program: Path, relay: Relay, rate: int) -> Run:
+    fd = relay.source.fd
+    before = _cpu(relay.pid)
+    command: list[str | Path] = [program, "drive", str(fd), relay.path, str(rate), str(SECONDS)]
+    done = subprocess.run(command, pass_fds=[fd], check=True, stdout=subprocess.PIPE)
+    spent = _cpu(relay.pid) - before
+    told = json.loads(done.stdout)
+    return Run(
+        spent / (4 * told["frames"]), told["p50"], told["p99"], told["frames"] - told["seen"]
+    )
 
 
-def relay_with_uinputrelay(pace: float) -> None:
+def _cpu(pid: int) -> int:
+    """Nanoseconds all threads of a process have run (Documentation/scheduler/sched-stats.rst)."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat") if pid else ()
+    return sum(int(thread.read_text().split()[0]) for thread in threads)
+
+
+def _print(rate: int, rounds: Sequence[Mapping[str, Run]]) -> None:
+    print(
+        f"{rate} events/s, {ROUNDS} rounds of {SECONDS} s; beside the C relay (this machine's ms)"
+    )
+    print(f"  {'':12} {'CPU/event':>10} {'added p50':>18} {'added p99':>18} {'frames lost':>12}")
+    for name in rounds[0]:
+        if name == "direct":
+            continue
+        cpu = median(each[name].cpu / each["c"].cpu for each in rounds)
+        lost = sum(each[name].lost for each in rounds)
+        p50, p99 = (_added(rounds, name, which) for which in ("p50", "p99"))
+        print(f"  {name:12} {cpu:10.2f} {p50:>18} {p99:>18} {lost:12}", flush=True)
+    ours = median(each["uinputrelay"].cpu / each["c"].cpu for each in rounds)
+    said = "met" if ours <= GOAL else "NOT met"
+    print(f"  goal of {GOAL} times the C relay's CPU: {said}")
+
+
+def _added(rounds: Sequence[Mapping[str, Run]], name: str, which: str) -> str:
+    """Latency less what a reader of the source itself sees, beside the C relay's."""
+    here, c = (
+        median(getattr(each[who], which) - getattr(each["direct"], which) for each in rounds)
+        for who in (name, "c")
+    )
+    return f"{here / max(c, 1):.2f} ({here / 1e6:.2f})"
+
+
+def relay_with_uinputrelay(name: str, pace: float) -> None:
     """The engine as `uinputrelay serve` runs it, and without its pace."""
     engine = Engine(
-        phys_prefix="bench.ours", belongs=lambda _, node: ADDRESS in node.phys, pace=pace
+        phys_prefix=f"bench.{name}",
+        belongs=lambda _, node: node.phys == f"source/{name}",
+        pace=pace,
     )
-    wish = Wish((PeripheralWish(ADDRESS, None, (NodeWish(SHOT, None),)),))
+    wish = Wish((PeripheralWish("BENCH", None, (NodeWish(SHOT, None),)),))
     engine.apply(wish)
     while not (node := engine.observe().peripherals[0].nodes[0]).connected:
         engine.step(0.1)
@@ -201,12 +191,9 @@ def relay_with_evdev_objects(path: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["uinputrelay"]:
-        relay_with_uinputrelay(PACE)
-    elif sys.argv[1:2] == ["unpaced"]:
-        relay_with_uinputrelay(0)
-    elif sys.argv[1:2] == ["evdev"]:
+    if sys.argv[1:2] == ["objects"]:
         relay_with_evdev_objects(sys.argv[2])
+    elif len(sys.argv) > 1:
+        relay_with_uinputrelay(sys.argv[1], 0 if sys.argv[1] == "unpaced" else PACE)
     else:
-        os.environ.setdefault("PYTHONUNBUFFERED", "1")
         sys.exit(main())

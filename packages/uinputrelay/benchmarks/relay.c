@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* After the last frame was sent: how long nothing has to arrive until nothing more will. */
+#define QUIET_MS 400
+
 static int relay(const char *node, int out)
 {
 	struct input_event batch[64];
@@ -44,6 +47,7 @@ static long long now(void)
 static long long *sent, *seen;
 static long frames;
 static int reader_fd;
+static volatile int all_sent;
 
 static void *read_all(void *unused)
 {
@@ -51,8 +55,8 @@ static void *read_all(void *unused)
 	struct pollfd poll_fd = { reader_fd, POLLIN, 0 };
 
 	(void)unused;
-	while (poll(&poll_fd, 1, 1500) > 0) {
-		ssize_t got = read(reader_fd, batch, sizeof batch);
+	while (poll(&poll_fd, 1, QUIET_MS) > 0 || !all_sent) {
+		ssize_t got = poll_fd.revents ? read(reader_fd, batch, sizeof batch) : 0;
 		long long at = now();
 		for (ssize_t i = 0; i < got / (ssize_t)sizeof *batch; i++)
 			if (batch[i].type == EV_MSC && batch[i].code == MSC_SCAN &&
@@ -96,6 +100,7 @@ static int drive(int out, const char *node, long rate, long seconds)
 		if (write(out, frame, sizeof frame) != sizeof frame)
 			return perror("write"), 1;
 	}
+	all_sent = 1;
 	pthread_join(reader, NULL);
 	for (long n = 0; n < frames; n++)
 		if (seen[n])

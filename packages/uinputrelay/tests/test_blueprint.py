@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from uinputrelay import AbsInfo, Snapshot
-from uinputrelay.mirror import blueprint
+from uinputrelay.mirror import Mirror, blueprint
 
 PAD = Snapshot(
     "Pad", 5, 0x054C, 0x0CE6, 0x8100, props=(6,),
@@ -63,3 +65,8 @@ def test_a_range_wider_than_an_int_may_have_any_flat() -> None:
     """The kernel looks at flat only where maximum minus minimum does not overflow."""
     wide = AbsInfo(0, -(1 << 31), (1 << 31) - 1, 0, 100)
     assert blueprint(replace(PAD, absinfo={0: wide})).absinfo[0].flat == 100
+
+
+def test_without_uinput_the_error_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="modprobe uinput"):
+        Mirror(blueprint(PAD), "test/0", str(tmp_path / "uinput"))

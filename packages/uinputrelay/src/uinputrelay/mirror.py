@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ class Mirror:
     def __init__(self, plan: Blueprint, phys: str, uinput: str = UINPUT) -> None:
         """Create it. Raises OSError naming the step that failed; nothing is left behind."""
         self.differences = plan.differences
-        self.fd = os.open(uinput, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.fd = _open_uinput(uinput)
         try:
             _declare(self.fd, plan, phys)
             kernel.control(self.fd, kernel.UI_DEV_CREATE, 0, "UI_DEV_CREATE")
@@ -145,6 +146,17 @@ class Mirror:
         return os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
+def _open_uinput(path: str) -> int:
+    """Open the kernel's device; where there is none, the error says what to do."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+            raise
+        why = f"{os.strerror(error.errno)}; load the kernel's module with: modprobe uinput"
+        raise OSError(error.errno, why, path) from None
+
+
 def _declare(fd: int, plan: Blueprint, phys: str) -> None:
     """Describe the device to uinput; the bits come before UI_ABS_SETUP's values."""
     for kind, listed in plan.types.items():
@@ -164,7 +176,9 @@ def _node_of(sysname: str, sysfs: str = "/sys/devices/virtual/input") -> tuple[s
     for node in Path(sysfs, sysname).glob("event*"):
         major, minor = (node / "dev").read_text().split(":")
         return f"/dev/input/{node.name}", int(major), int(minor)
-    raise FileNotFoundError(2, f"{sysname} has no event node: is the evdev module loaded?")
+    raise FileNotFoundError(
+        2, f"{sysname} has no event node: no evdev module, or all of its numbers are taken"
+    )
 
 
 def _is_mt(code: int) -> bool:

@@ -286,6 +286,10 @@ class NodeState:
     held_back: bool = False
     wakeups: int = 0
 
+    def to_json(self) -> str:
+        """Return the JSON form as one line of ASCII."""
+        return json.dumps(_state_form(self), separators=(",", ":"))
+
 
 @dataclass(frozen=True)
 class PeripheralState:

@@ -39,6 +39,22 @@ def test_a_node_is_mirrored_until_interrupted(plug: Plug, read: Read) -> None:
     assert (source.absinfo(3).fuzz, source.absinfo(3).flat) == (0, 15)
 
 
+def test_a_program_is_told_each_change_as_a_line_of_json(plug: Plug) -> None:
+    source = plug(gamepad())
+    process, line = _start(source.path, "--json")
+    states = [json.loads(line)]
+    assert process.stdout is not None
+    while not states[-1]["connected"]:
+        states.append(json.loads(process.stdout.readline()))
+    source.unplug()
+    while states[-1]["connected"]:
+        states.append(json.loads(process.stdout.readline()))
+    assert {(state["path"], state["major"], state["minor"]) for state in states} == {
+        (states[0]["path"], 13, states[0]["minor"])
+    }
+    assert _stop(process) == 0
+
+
 def test_a_saved_snapshot_makes_the_mirror_before_the_device_is_there(
     plug: Plug, read: Read, tmp_path: Path
 ) -> None:

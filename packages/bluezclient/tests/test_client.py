@@ -558,3 +558,65 @@ async def test_an_error_of_no_decision_keeps_its_name_and_text(
     with pytest.raises(CallFailed, match="out of ink") as caught:
         await client.set_adapter_alias(ADAPTER, "x")
     assert caught.value.name == "org.bluez.Error.Quaint"
+
+
+async def test_a_bluetoothd_that_takes_over_leaves_nothing_of_the_old_one_in_force(
+    client: Client, fake_bluez: FakeBluez, broker: LoopbackBroker, hci0: str
+) -> None:
+    """The name can pass from one connection to the next in one signal."""
+    waiting = asyncio.ensure_future(client.until(lambda state: False, 60))
+    await settle()
+    states: list[Availability] = []
+    client.subscribe(lambda state: states.append(state.availability))
+    second = FakeBluez(await broker.connect())
+    second.hang_next("GetManagedObjects")
+    broker.own(second.bus, "org.bluez")  # type: ignore[arg-type]
+    await settle()
+    assert states == [Availability.NO_OWNER]
+    assert isinstance(waiting.exception(), OwnerLost)
+    assert not client.state.adapters
+    await client.until(lambda state: state.available, 30, through_loss=True)
+
+
+async def test_a_state_reached_in_the_turn_of_the_deadline_is_reached(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def decide() -> None:
+        client._cache.properties_changed(hci0, ADAPTER1, {"Alias": "now"}, ())  # type: ignore[union-attr]
+        client._publish()
+
+    loop.call_at(loop.time() + 5, decide)
+    state = await client.until(lambda s: s.adapters[hci0].alias == "now", 5)
+    assert state.adapters[hci0].alias == "now"
+
+
+async def test_a_list_of_objects_of_another_form_is_no_picture_and_is_asked_for_again(
+    broker: LoopbackBroker, fake_bluez: FakeBluez, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_bluez.add_adapter(ADAPTER)
+    key = ("org.freedesktop.DBus.ObjectManager", "GetManagedObjects")
+    true_list = FakeBluez._METHODS[key]
+    monkeypatch.setitem(FakeBluez._METHODS, key, lambda *_: ("s", ["none"]))
+    async with Client.open(connect=broker.connect) as client:
+        assert client.state.availability is Availability.NO_OWNER
+        monkeypatch.setitem(FakeBluez._METHODS, key, true_list)
+        await client.until(lambda state: state.available, 30, through_loss=True)
+
+
+@pytest.mark.parametrize(
+    ("modalias", "version"),
+    [
+        ("usb:v1D6Bp0246d0557", (5, 87)),
+        ("usb:v1D6Bp0246d0542", (5, 66)),
+        ("usb:v054Cp0CE6d0100", None),
+        ("", None),
+    ],
+)
+async def test_the_release_of_bluetoothd_is_read_from_how_it_introduces_itself(
+    broker: LoopbackBroker, fake_bluez: FakeBluez, modalias: str, version: tuple[int, int] | None
+) -> None:
+    fake_bluez.add_adapter(ADAPTER, Modalias=modalias)
+    async with Client.open(connect=broker.connect) as client:
+        assert client.state.require_adapter(ADAPTER).bluez_version == version

@@ -27,6 +27,7 @@ from bluezclient.errors import (
     StaleKernelKey,
     Unavailable,
 )
+from bluezclient.host import HostProblem, host_problems
 from bluezclient.model import Adapter, Availability, Battery, Device, Link, State
 from bluezclient.pairing import Capability, PairingWindow, Prompt, PromptKind, Seen
 from bluezclient.power import kernel_battery
@@ -69,6 +70,7 @@ __all__ = [
     "DeviceUnknown",
     "DeviceUnreachable",
     "Evidence",
+    "HostProblem",
     "Link",
     "NotBonded",
     "OwnerLost",
@@ -88,6 +90,7 @@ __all__ = [
     "Unavailable",
     "Wire",
     "disconnect_reason",
+    "host_problems",
     "is_benign",
     "is_flapping",
     "is_sleeper",

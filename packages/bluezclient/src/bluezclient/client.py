@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     ExitStack,
@@ -45,6 +45,7 @@ from bluezclient.errors import (
     BluezError,
     BusLost,
     Busy,
+    CallFailed,
     DeadlineExceeded,
     DeviceInitiatesConnection,
     DeviceUnknown,
@@ -234,9 +235,31 @@ class Client:
             async with asyncio.timeout(deadline):
                 return await wait.future
         except TimeoutError as error:
+            if wait.future.done() and not wait.future.cancelled():
+                return wait.future.result()  # decided in the very turn of the loop that ended it
             raise DeadlineExceeded(f"not reached within {deadline:g} s") from error
         finally:
             self._waits.discard(wait)
+
+    async def rejected_restores(
+        self, adapter: Adapter | Address, restored: Iterable[Address], *, deadline: float = 10.0
+    ) -> frozenset[Address]:
+        """Which bonds that were put back before bluetoothd's start it has not taken up.
+
+        `restored`: the devices, `RestoreReport.written` and `kept`. Waits at most `deadline` for
+        the adapter and as long again for its devices; empty when all are bonded. bluetoothd does
+        not say why it leaves a bond out: its keys are on its list of leaked ones, or its release
+        reads them otherwise (5.71 to 5.79). What is named here must not replace what is stored.
+        Raises `DeadlineExceeded` when the adapter does not appear, also for want of bluetoothd.
+        """
+        address = adapter.address if isinstance(adapter, Adapter) else adapter
+        wanted = frozenset(restored)
+        await self.until(
+            lambda state: state.adapter(address) is not None, deadline, through_loss=True
+        )
+        with suppress(DeadlineExceeded):
+            await self.until(lambda state: not state.rejected(address, wanted), deadline)
+        return self.require_available().rejected(address, wanted)
 
     # -- what may be asked ---------------------------------------------------------------------
 
@@ -288,7 +311,7 @@ class Client:
         (omarchy #7879); that raises `NotBonded` here.
         """
         found = self._device(device, adapter)
-        if trusted and not found.bonded:
+        if trusted and not found.known:
             raise NotBonded(f"{found.address} is not bonded, so it is not to be trusted")
         await self._connected().set(found.path, DEVICE, "Trusted", "b", trusted)
 
@@ -454,7 +477,11 @@ class Client:
     def _new_owner(self, owner: str | None) -> None:
         if owner is not None and owner == self._owner:
             return
+        replaced = self._owner is not None and self._cache is not None
         self._owner, self._cache, self._snapshot_serial = owner, None, 0
+        if replaced and owner is not None:
+            # The name may pass from one to the next in one signal: nothing of the old one holds.
+            self._lose(Availability.NO_OWNER, "another bluetoothd has taken over")
         if owner is None:
             self._lose(Availability.NO_OWNER, "bluetoothd is not running (nobody owns org.bluez)")
         else:
@@ -468,7 +495,9 @@ class Client:
                 await connection.call(
                     "/", OBJECT_MANAGER, "GetManagedObjects", serial=self._snapshot_serial
                 )
-                return
+                if self._cache is not None or self._owner != owner:
+                    return
+                raise CallFailed("its list of objects is none")
             except PermissionDenied as error:
                 self._lose(Availability.PERMISSION_DENIED, str(error))
             except BluezError as error:
@@ -495,7 +524,8 @@ class Client:
     def _receive(self, message: Message) -> None:
         """Take one message; called in order of arrival, before any waiting call resumes."""
         if message.message_type is MessageType.METHOD_RETURN:
-            if self._snapshot_serial and message.reply_serial == self._snapshot_serial:
+            asked = self._snapshot_serial and message.reply_serial == self._snapshot_serial
+            if asked and message.signature == "a{oa{sa{sv}}}":
                 self._snapshot_serial = 0
                 self._cache = ObjectCache(unpack_variants(message.body)[0])
                 self._publish()

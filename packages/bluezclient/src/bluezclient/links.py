@@ -142,7 +142,7 @@ class LinkTracker:
     def _present(self, device: Device, now: float) -> None:
         record = self._records.get(device.key)
         if record is None:
-            if not (device.bonded or device.connected):
+            if not (device.known or device.connected):
                 return
             evidence = Evidence(ever_connected=False)
             record = _Record(evidence=evidence, device=device)
@@ -150,10 +150,10 @@ class LinkTracker:
         was_connected = record.evidence.connected
         record.device = device
         record.vanished = None
-        if device.bonded:
+        if device.known:
             record.was_bonded = True
         removed = record.evidence.bond_removed or (record.was_bonded and not device.paired)
-        record.evidence = replace(record.evidence, bond_removed=removed and not device.bonded)
+        record.evidence = replace(record.evidence, bond_removed=removed and not device.known)
         if device.connected and not was_connected:
             self._begin(record, now)
         elif was_connected and not device.connected:

@@ -6,7 +6,8 @@ patched bluetoothd must never be fatal to a reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -28,6 +29,9 @@ from bluezclient.properties import (
 from bluezclient.reasons import Reason
 
 Extra = Mapping[str, object]
+# How bluetoothd introduces itself: the Linux Foundation's vendor number, its own product number and
+# its release, 5.87 as d0557 (BlueZ src/main.c, the default of DeviceID).
+_BLUEZ_MODALIAS = re.compile(r"usb:v1D6Bp0246d([0-9A-F]{2})([0-9A-F]{2})")
 _NOTHING: Extra = MappingProxyType({})
 
 
@@ -70,6 +74,12 @@ class Adapter:
         """Whether rfkill holds the radio off, as far as bluetoothd says so (5.73 and later)."""
         return self.power_state == "off-blocked"
 
+    @property
+    def bluez_version(self) -> tuple[int, int] | None:
+        """The release of the bluetoothd behind it, (5, 87); None where its DeviceID was changed."""
+        told = _BLUEZ_MODALIAS.fullmatch(self.modalias or "")
+        return (int(told[1], 16), int(told[2], 16)) if told else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
@@ -111,6 +121,14 @@ class Device:
     def key(self) -> tuple[Address, Address]:
         """(adapter address, device address): the identity across lives of bluetoothd."""
         return (self.adapter_address, self.address)
+
+    @property
+    def known(self) -> bool:
+        """Whether bluetoothd will have it back: bonded, or paired by cable.
+
+        A DualShock 3 knows no keys and is never bonded; `CablePairing` stands for its bond (5.83).
+        """
+        return self.bonded or self.cable_pairing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +218,11 @@ class State:
         if device is None:
             raise DeviceUnknown(f"bluetoothd knows no device {address}")
         return device
+
+    def rejected(self, adapter: Address, restored: Iterable[Address]) -> frozenset[Address]:
+        """The restored devices that this adapter has not, or has without a bond."""
+        known = {device.address for device in self.devices_of(adapter) if device.known}
+        return frozenset(restored) - known
 
     def link(self, device: Device) -> Link | None:
         """Connection and reason of a device; None for one never bonded nor connected."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
+from typing import ClassVar
 
 from rich.console import Group
 from rich.live import Live
@@ -14,16 +14,26 @@ from rich.text import Text
 
 from bluezclient.address import Address, AddressError
 from bluezclient.classify import kind
-from bluezclient.cli.output import Output, table
+from bluezclient.cli.output import Output, plain, table
+from bluezclient.cli.person import Person
 from bluezclient.client import Client
-from bluezclient.errors import AdapterMissing
+from bluezclient.errors import AdapterMissing, BluezError, PermissionDenied
 from bluezclient.model import Adapter, Device, Link, State
-from bluezclient.pairing import PairingWindow, Prompt, PromptKind
+from bluezclient.pairing import PairingWindow
 from bluezclient.storage import Bond, read_bonds
 
 Command = Callable[[argparse.Namespace, Output], Coroutine[None, None, int]]
 
-_ADAPTER_COLUMNS = ("Address", "Alias", "Powered", "Pairable", "Connectable", "Discovering", "Path")
+_ADAPTER_COLUMNS = (
+    "Address",
+    "Alias",
+    "Powered",
+    "Pairable",
+    "Connectable",
+    "Discovering",
+    "BlueZ",
+    "Path",
+)
 _DEVICE_COLUMNS = (
     "Address",
     "Name",
@@ -38,11 +48,18 @@ _SEEN_COLUMNS = ("Address", "Name", "Kind", "Signal")
 _BOND_COLUMNS = ("Adapter", "Device", "Keys", "Files", "Missing")
 
 
+class StorageUnreadable(BluezError):  # noqa: N818 -- named as the others are
+    """There is no bluetoothd storage at that place, or it cannot be read."""
+
+    reason: ClassVar[str] = "StorageUnreadable"
+
+
 async def adapters(options: argparse.Namespace, output: Output) -> int:
     """List the radios."""
     async with Client.open(options.bus, keep_connectable=False) as bluez:
         found = list(bluez.require_available().adapters.values())
-    output.rows("Adapters", _ADAPTER_COLUMNS, map(_adapter_row, found), found)
+    data = [_adapter_data(adapter) for adapter in found]
+    output.rows("Adapters", _ADAPTER_COLUMNS, map(_adapter_row, found), data)
     return 0
 
 
@@ -55,8 +72,18 @@ def _adapter_row(adapter: Adapter) -> tuple[str, ...]:
         _yes(adapter.pairable),
         _yes(adapter.connectable),
         _yes(adapter.discovering),
+        _release(adapter) or "?",
         adapter.path,
     )
+
+
+def _adapter_data(adapter: Adapter) -> dict[str, object]:
+    return {**plain(adapter), "bluez": _release(adapter)}
+
+
+def _release(adapter: Adapter) -> str | None:
+    version = adapter.bluez_version
+    return None if version is None else f"{version[0]}.{version[1]}"
 
 
 def _yes(value: bool | None) -> str:
@@ -67,7 +94,7 @@ async def devices(options: argparse.Namespace, output: Output) -> int:
     """List the devices with a bond or a link, or all."""
     async with Client.open(options.bus, keep_connectable=False) as bluez:
         state = bluez.require_available()
-    found = [d for d in state.devices.values() if options.all or d.bonded or d.connected]
+    found = [d for d in state.devices.values() if options.all or d.known or d.connected]
     rows = [_device_row(device, state) for device in found]
     output.rows("Devices", _DEVICE_COLUMNS, rows, [_device_data(d, state) for d in found])
     return 0
@@ -79,13 +106,17 @@ def _device_row(device: Device, state: State) -> tuple[str, ...]:
     return (
         device.address.colons,
         device.alias,
-        kind(device.class_of_device, device.appearance, device.uuids),
-        _yes(device.bonded),
+        _kind(device),
+        "by cable" if device.cable_pairing else _yes(device.bonded),
         _yes(device.trusted),
         str(link.reason) if link else _yes(device.connected),
         "" if battery is None else f"{battery} %",
         device.adapter_address.colons,
     )
+
+
+def _kind(device: Device) -> str:
+    return kind(device.class_of_device, device.appearance, device.uuids)
 
 
 def _device_data(device: Device, state: State) -> dict[str, object]:
@@ -104,11 +135,28 @@ async def watch(options: argparse.Namespace, output: Output) -> int:
 
 
 async def _watch_live(bluez: Client, output: Output) -> None:
+    names: dict[tuple[Address, Address], tuple[str, str]] = {}
     with Live(console=output.console, auto_refresh=False) as live:
         async for state in bluez.states():
-            rows = [_device_row(d, state) for d in state.devices.values() if state.link(d)]
+            names |= {d.key: (d.alias, _kind(d)) for d in state.devices.values()}
+            rows = [_link_row(key, state, names) for key in state.links]
             detail = "" if state.available else f"{state.reason}: {state.detail}"
             live.update(Group(table("Devices", _DEVICE_COLUMNS, rows), Text(detail)), refresh=True)
+
+
+def _link_row(
+    key: tuple[Address, Address],
+    state: State,
+    names: dict[tuple[Address, Address], tuple[str, str]],
+) -> tuple[str, ...]:
+    """A device's row, also while bluetoothd, its adapter or itself is away: that is the news."""
+    adapter, address = key
+    device = state.device(address, adapter)
+    if device is not None:
+        return _device_row(device, state)
+    name, kind_ = names.get(key, ("", ""))
+    reason = str(state.links[key].reason)
+    return (address.colons, name, kind_, "?", "?", reason, "", adapter.colons)
 
 
 async def _watch_lines(bluez: Client, output: Output) -> None:
@@ -130,13 +178,12 @@ async def _watch_lines(bluez: Client, output: Output) -> None:
 
 async def pair(options: argparse.Namespace, output: Output) -> int:
     """Open a window, show what is seen and how long is left, pair with one device."""
+    person = Person(output)
     async with Client.open(options.bus) as bluez:
         adapter = _choose_adapter(bluez.require_available(), options.adapter)
-        window = bluez.pairing_window(
-            adapter, options.capability, on_prompt=_person(output) if sys.stdin.isatty() else None
-        )
+        window = bluez.pairing_window(adapter, options.capability, on_prompt=person.asked)
         async with window as opened:
-            device = await _pair_shown(opened, options, output)
+            device = await _pair_shown(opened, options, output, person)
     output.say(f"paired with {device.address} ({device.alias})", paired=device)
     return 0
 
@@ -154,49 +201,46 @@ def _choose_adapter(state: State, wanted: Address | None) -> Address:
     return found[0].address
 
 
-def _person(output: Output) -> Callable[[Prompt], Awaitable[bool | str | None]]:
-    """Asks whoever sits at the terminal."""
-
-    async def ask(prompt: Prompt) -> bool | str | None:
-        match prompt.kind:
-            case PromptKind.SHOW_PASSKEY | PromptKind.SHOW_PIN:
-                output.say(f"type {prompt.code} on {prompt.address}", prompt=prompt)
-                return None
-            case PromptKind.CONFIRM:
-                question = f"does {prompt.address} show {prompt.code}? [y/N] "
-                answer = await asyncio.to_thread(input, question)
-                return answer.strip().lower() in ("y", "yes")
-            case _:
-                return await asyncio.to_thread(input, f"code for {prompt.address}: ")
-
-    return ask
-
-
-async def _pair_shown(window: PairingWindow, options: argparse.Namespace, output: Output) -> Device:
+async def _pair_shown(
+    window: PairingWindow, options: argparse.Namespace, output: Output, person: Person
+) -> Device:
     ends = time.monotonic() + options.seconds
     pairing = asyncio.ensure_future(window.pair(options.address, deadline=options.seconds))
-    shown = asyncio.ensure_future(_show(window, options.address, ends, output))
+    shown = asyncio.ensure_future(_show(window, options.address, ends, output, person))
     try:
-        return await pairing
+        await asyncio.wait({pairing, shown}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        shown.cancel()
-        await asyncio.wait({shown})
+        # A pairing that is called off still has to clear away behind itself.
+        for task in (pairing, shown):
+            task.cancel()
+        await asyncio.wait({pairing, shown})
+    if not shown.cancelled():
+        shown.result()
+    return pairing.result()
 
 
-async def _show(window: PairingWindow, wanted: Address, ends: float, output: Output) -> None:
+async def _show(
+    window: PairingWindow, wanted: Address, ends: float, output: Output, person: Person
+) -> None:
     if output.json or not output.console.is_terminal:
         await _show_lines(window, output)
         return
     with Live(console=output.console, auto_refresh=False) as live:
-        while True:
-            left = max(0, round(ends - time.monotonic()))
-            rows = [
-                (seen.address.colons, seen.name, seen.kind, f"{seen.rssi} dBm")
-                for seen in window.seen
-            ]
-            title = f"Pairing with {wanted}, {left} s left: hold its pairing button"
-            live.update(table(title, _SEEN_COLUMNS, rows), refresh=True)
-            await asyncio.sleep(0.5)
+        person.live = live
+        try:
+            while True:
+                if not person.asking:
+                    live.update(_seen_table(window, wanted, ends), refresh=True)
+                await asyncio.sleep(0.5)
+        finally:
+            person.live = None
+
+
+def _seen_table(window: PairingWindow, wanted: Address, ends: float) -> Group:
+    left = max(0, round(ends - time.monotonic()))
+    rows = [(seen.address.colons, seen.name, seen.kind, f"{seen.rssi} dBm") for seen in window.seen]
+    title = f"Pairing with {wanted}, {left} s left: hold its pairing button"
+    return table(title, _SEEN_COLUMNS, rows)
 
 
 async def _show_lines(window: PairingWindow, output: Output) -> None:
@@ -220,13 +264,18 @@ async def unpair(options: argparse.Namespace, output: Output) -> int:
 
 async def bonds(options: argparse.Namespace, output: Output) -> int:
     """Show what is on disk: groups and sizes, never keys."""
-    adapters = [options.adapter] if options.adapter else _adapters_on_disk(options)
-    found = [bond for adapter in adapters for bond in read_bonds(options.storage, adapter)]
+    try:
+        adapters = [options.adapter] if options.adapter else _adapters_on_disk(options)
+        found = [bond for adapter in adapters for bond in read_bonds(options.storage, adapter)]
+    except PermissionError as error:
+        raise PermissionDenied(f"bonds are for root alone: {error}") from error
+    except OSError as error:
+        raise StorageUnreadable(str(error)) from error
     rows = [
         (
             bond.adapter.colons,
             bond.device.colons,
-            ", ".join(sorted(bond.key_groups)),
+            "by cable" if bond.cable_pairing else ", ".join(sorted(bond.key_groups)),
             ", ".join(f"{name} ({len(held)})" for name, held in sorted(bond.files.items())),
             ", ".join(bond.missing) or "-",
         )
@@ -241,6 +290,7 @@ def _bond_data(bond: Bond) -> dict[str, object]:
         "adapter": bond.adapter,
         "device": bond.device,
         "keys": bond.key_groups,
+        "cable": bond.cable_pairing,
         "files": {name: len(held) for name, held in bond.files.items()},
         "missing": bond.missing,
         "sealed": bond.sealed,

@@ -59,6 +59,16 @@ class Bond:
         return frozenset(usable_keys(self._info()))
 
     @property
+    def cable_pairing(self) -> bool:
+        """Whether the device was paired by cable and knows no keys, as a DualShock 3."""
+        return cable_paired(self._info())
+
+    @property
+    def usable(self) -> bool:
+        """Whether bluetoothd can make a bond of it: by a key, or by a cable's pairing."""
+        return bool(self.key_groups) or self.cable_pairing
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """What is not there yet: "key", "SupportedTechnologies", "AddressType", "Services",
         "ServiceRecords", or "info" when it cannot be read at all.
@@ -90,6 +100,11 @@ def usable_keys(info: Sections) -> Iterator[str]:
             yield group
 
 
+def cable_paired(info: Sections) -> bool:
+    """Whether a cable's pairing stands in for keys (BlueZ 5.83, `CablePairing` in [General])."""
+    return info.get("General", {}).get("CablePairing") == "true"
+
+
 def _missing(info: Sections, cache: Sections) -> Iterator[str]:
     if not info:
         yield INFO
@@ -103,9 +118,10 @@ def _missing(info: Sections, cache: Sections) -> Iterator[str]:
         yield "AddressType"
     if _is_input(general) and not services:
         yield "Services"
-    if not _carries(keys, services):
+    by_cable = cable_paired(info)
+    if not (by_cable or _carries(keys, services)):
         yield "key"
-    if _HIDP in services and LINK_KEY in keys and not cache.get("ServiceRecords"):
+    if _HIDP in services and (by_cable or LINK_KEY in keys) and not cache.get("ServiceRecords"):
         yield "ServiceRecords"
 
 
@@ -180,12 +196,12 @@ def read_bond(root: Path, adapter: Address, device: Address) -> Bond | None:
 
 
 def read_bonds(root: Path, adapter: Address) -> tuple[Bond, ...]:
-    """Every device of one adapter that has a usable key on disk, by address."""
+    """Every device of one adapter that has a usable bond on disk, by address."""
     bonds = (
         read_bond(root, adapter, device)
         for device in devices_on_disk(adapter_directory(root, adapter))
     )
-    return tuple(bond for bond in bonds if bond is not None and bond.key_groups)
+    return tuple(bond for bond in bonds if bond is not None and bond.usable)
 
 
 def devices_on_disk(folder: Path) -> tuple[Address, ...]:

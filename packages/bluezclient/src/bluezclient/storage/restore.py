@@ -3,7 +3,8 @@
 bluetoothd reads a controller's storage once, when it registers the adapter, so files placed later
 are not seen, and it makes a permanent device of every directory it finds, with or without keys
 (measured on 5.66). So: only material that can work, never a directory without a key, whole
-directories by one rename, bytes as they were.
+directories by one rename, bytes as they were. Whether bluetoothd took a bond up shows on D-Bus
+alone: `Client.rejected_restores`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bluezclient.storage.bond import (
     LONG_TERM_KEYS,
     Bond,
     adapter_directory,
+    cable_paired,
     read_bond,
     usable_keys,
 )
@@ -126,7 +128,7 @@ def _restore_one(
         tally.refused[bond.device] = str(error)
         return
     held = read_bond(root, adapter, bond.device)
-    if prefer == "disk" and held is not None and held.key_groups:
+    if prefer == "disk" and held is not None and held.usable:
         tally.kept.add(bond.device)
         return
     _write_bond(folder, bond)
@@ -158,7 +160,7 @@ def _check_keys(info: Sections) -> None:
     for group in LONG_TERM_KEYS:
         if group in info and "Rand" not in info[group]:
             raise BadBond(f"[{group}] has no Rand")
-    if not any(usable_keys(info)):
+    if not (cable_paired(info) or any(usable_keys(info))):
         raise BadBond("info holds no key")
 
 

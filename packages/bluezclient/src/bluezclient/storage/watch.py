@@ -83,7 +83,7 @@ class Sealer:
     ) -> BondSnapshot | None:
         """What to give out of what was read of a due device, None if nothing (yet)."""
         follow = self._following.pop(device)
-        if bond is None or not bond.key_groups:
+        if bond is None or not bond.usable:
             return None
         complete = bonded and bond.sealed
         waited_out = now >= follow.first_change + self.cap
@@ -132,7 +132,7 @@ async def watch_bonds(
 
     A bond is given out once its files are sealed, `bonded(device)` (D-Bus's `Bonded`) holds and
     `quiet` seconds have passed without change; `cap` seconds after the first change it is given out
-    as it is, if it is bonded and has a usable key. A change of keys goes out at once after that;
+    as it is, if it is bonded and usable. A change of keys goes out at once after that;
     other churn at most every `churn` seconds. Unchanged bytes are not given out twice. A vanished
     directory says nothing: deleting is never decided here. Waits for the adapter's directory to
     appear.

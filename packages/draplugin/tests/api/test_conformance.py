@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from draplugin import Api
 from draplugin.conformance import test_conformance as suite
 from draplugin.conformance.bench import Make, bench
 
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.api
 # One loop for all: grpc keeps what it made for a loop beyond the loop's end.
 one_loop = pytest.mark.asyncio(loop_scope="module")
 AT_ONCE = 7
+# What the suite itself gives a check.
+CHECK_SECONDS = 60
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fortune-driver"
 CHECKS = {
     name: check
@@ -36,16 +39,18 @@ async def failing(make: Make, kubeconfig: Path) -> dict[str, str]:
     """The checks a driver fails, each with its reason; several at once, on nodes of their own."""
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def run(name: str) -> str:
+    async def run(name: str, admin: Api) -> str:
         with tempfile.TemporaryDirectory(prefix="k") as root:
-            async with places, bench(kubeconfig, Path(root), make) as on_bench:
+            async with places, bench(kubeconfig, Path(root), make, admin) as on_bench:
                 try:
-                    await CHECKS[name](on_bench)
+                    async with asyncio.timeout(CHECK_SECONDS):
+                        await CHECKS[name](on_bench)
                 except (Exception, pytest.fail.Exception) as error:
                     return f"{type(error).__name__}: {error}"
                 return ""
 
-    verdicts = await asyncio.gather(*(run(name) for name in CHECKS))
+    async with await Api.connect(kubeconfig, manager="bench") as admin:
+        verdicts = await asyncio.gather(*(run(name, admin) for name in CHECKS))
     return {name: verdict for name, verdict in zip(CHECKS, verdicts, strict=True) if verdict}
 
 

@@ -10,9 +10,12 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+import yaml
 
 from ..kube import NODES, RESOURCECLAIMS, RESOURCESLICES, Api, Object
 from ..kube.resources import uid_of
@@ -24,6 +27,7 @@ from .proxy import Wire
 T = TypeVar("T")
 Make = Callable[[Site], AbstractAsyncContextManager[object]]
 PATIENCE = 20.0
+POLL = 0.05
 # Not a pod: where a controller manager runs, it takes reservations of missing pods away.
 CONSUMER = {"apiGroup": "draplugin.invalid", "resource": "benches", "name": "b", "uid": "b"}
 _numbers = itertools.count(1)
@@ -43,7 +47,7 @@ async def eventually(question: Callable[[], Awaitable[T]], what: str) -> T:
     try:
         async with asyncio.timeout(PATIENCE):
             while not (answer := await question()):  # noqa: ASYNC110 - the server cannot wake us
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(POLL)
     except TimeoutError:
         raise AssertionError(f"within {PATIENCE:.0f} s, {what}") from None
     return answer
@@ -138,13 +142,20 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(kubeconfig: Path, root: Path, make: Make) -> AsyncIterator[Bench]:
-    """A node of its own below `root`, on the API server of the kubeconfig."""
+async def bench(
+    kubeconfig: Path, root: Path, make: Make, admin: Api | None = None
+) -> AsyncIterator[Bench]:
+    """A node of its own below `root`, on the API server of the kubeconfig.
+
+    `admin` is a connection to it that is there already; the driver gets one of its own.
+    """
     node, namespace = f"conformance-{next(_numbers)}", "default"
     async with AsyncExitStack() as stack:
-        admin = await stack.enter_async_context(await Api.connect(kubeconfig, manager="bench"))
-        wire = await stack.enter_async_context(_wire_to(kubeconfig).serve())
-        through = _rewired(kubeconfig, wire, root)
+        if admin is None:
+            admin = await stack.enter_async_context(await Api.connect(kubeconfig, manager="bench"))
+        config = _read(kubeconfig)
+        wire = await stack.enter_async_context(_wire_to(config).serve())
+        through = _rewired(config, wire, root)
         api = await stack.enter_async_context(await Api.connect(through, manager="driver"))
 
         async def wipe(_: str | None) -> None:
@@ -163,25 +174,27 @@ async def bench(kubeconfig: Path, root: Path, make: Make) -> AsyncIterator[Bench
             await admin.delete(NODES, node)
 
 
-def _server_of(kubeconfig: Path) -> str:
-    import yaml
-
-    config = yaml.safe_load(kubeconfig.read_text())
-    return str(config["clusters"][0]["cluster"]["server"])
+def _read(kubeconfig: Path) -> Object:
+    return _parsed(kubeconfig.read_text())
 
 
-def _wire_to(kubeconfig: Path) -> Wire:
-    url = urlsplit(_server_of(kubeconfig))
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> Object:
+    config: Object = yaml.safe_load(text)
+    return config
+
+
+def _wire_to(config: Object) -> Wire:
+    url = urlsplit(str(config["clusters"][0]["cluster"]["server"]))
     return Wire(url.hostname or "127.0.0.1", url.port or 443)
 
 
-def _rewired(kubeconfig: Path, wire: Wire, root: Path) -> Path:
-    import yaml
-
-    config = yaml.safe_load(kubeconfig.read_text())
-    for cluster in config["clusters"]:
-        cluster["cluster"]["server"] = f"https://127.0.0.1:{wire.port}"
+def _rewired(config: Object, wire: Wire, root: Path) -> Path:
+    server = f"https://127.0.0.1:{wire.port}"
+    clusters = [
+        {**entry, "cluster": {**entry["cluster"], "server": server}} for entry in config["clusters"]
+    ]
     target = root / "kubeconfig"
     target.touch(mode=0o600)
-    target.write_text(json.dumps(config))
+    target.write_text(json.dumps({**config, "clusters": clusters}))
     return target

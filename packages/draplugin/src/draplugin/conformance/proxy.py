@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 
@@ -17,15 +17,19 @@ class Wire:
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
 
-    def cut(self) -> None:
-        """Take the API server away."""
+    @contextlib.contextmanager
+    def cut(self) -> Iterator[None]:
+        """Take the API server away for the length of the block."""
         self._cut = True
+        self._drop()
+        try:
+            yield
+        finally:
+            self._cut = False
+
+    def _drop(self) -> None:
         for writer in tuple(self._writers):
             writer.transport.abort()
-
-    def mend(self) -> None:
-        """Bring it back."""
-        self._cut = False
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator[Wire]:
@@ -36,7 +40,7 @@ class Wire:
             yield self
         finally:
             server.close()
-            self.cut()
+            self._drop()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._cut:

@@ -213,7 +213,7 @@ class FakeKubelet:
 
     async def _watch_registry(self) -> None:
         while True:
-            present = await asyncio.to_thread(_sockets, self.registry_dir)
+            present = _sockets(self.registry_dir)
             for path in [p for p, identity in self._known.items() if present.get(p) != identity]:
                 del self._known[path]
                 await self._gone(path)

@@ -258,6 +258,9 @@ def _twice(rng: random.Random, obj: Object) -> None:
         _add_config(rng, obj, {"requests": [name, name], **_config(rng)})
 
 
+_OWNER = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "x"}
+
+
 def _metadata(rng: random.Random, obj: Object) -> None:
     obj["metadata"] |= rng.choice(
         (
@@ -266,7 +269,14 @@ def _metadata(rng: random.Random, obj: Object) -> None:
             {"labels": {"/a": "x", "b": "y" * 64}},
             {"annotations": {"a b": "x"}},
             {"finalizers": ["nope"]},
-            {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "", "uid": "x"}]},
+            {"finalizers": ["x/y", "a b", "kubernetes", "/x"]},
+            {"finalizers": ["orphan", "foregroundDeletion"]},
+            {"ownerReferences": [{**_OWNER, "name": ""}]},
+            {"ownerReferences": [_OWNER, {**_OWNER, "apiVersion": "", "kind": ""}]},
+            {"ownerReferences": [{**_OWNER, "apiVersion": "a/b/c", "uid": ""}]},
+            {"ownerReferences": [{**_OWNER, "apiVersion": "apps/"}]},
+            {"ownerReferences": [{**_OWNER, "uid": u, "controller": True} for u in "abb"]},
+            {"ownerReferences": [{**_OWNER, "kind": "Event"}]},
         )
     )
 

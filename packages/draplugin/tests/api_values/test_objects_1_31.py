@@ -13,6 +13,7 @@ from draplugin.api import dumps, read, write
 
 from . import generate
 from .generate import Case
+from .rows import ROWS, Row
 from .server import Server
 from .test_objects_oracle import _stored, differing
 
@@ -28,6 +29,11 @@ def server() -> Iterator[Server]:
 
     with oracles.start_old() as running, Server(running.kubeconfig) as connected:
         yield connected
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.server == (1, 31)])
+def test_every_row_is_what_the_server_says(server: Server, row: Row) -> None:
+    assert server.create(row.object()).causes == frozenset(row.causes)
 
 
 def test_generated_objects_get_the_same_verdict_and_paths(

@@ -16,6 +16,7 @@ from draplugin.api import VERSIONS, dumps, loads, merge, read, validate, write
 
 from . import generate
 from .generate import Case
+from .rows import ROWS, Row
 from .server import Answer, Server
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
@@ -60,6 +61,11 @@ def differing(
             smaller = differing(case.smaller(), server, version)
             found.append(smaller[0] if smaller else (case, *pair))
     return found
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.server == (1, 37)])
+def test_every_row_is_what_the_server_says(server: Server, row: Row) -> None:
+    assert server.create(row.object()).causes == frozenset(row.causes)
 
 
 def test_generated_objects_get_the_same_verdict_and_paths(

@@ -28,6 +28,8 @@ from draplugin.api import (
     write,
 )
 
+from .rows import ROWS, Row
+
 CLASS = """
 apiVersion: resource.k8s.io/v1alpha3
 kind: DeviceClass
@@ -329,6 +331,12 @@ def test_a_class_is_refused_at_the_paths_the_server_names(
     obj = document(CLASS)
     obj["spec"] |= change
     assert [(cause.field, cause.reason) for cause in validate(obj, server).causes] == causes
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_gets_the_verdict_of_its_server(row: Row) -> None:
+    said = validate(row.object(), row.server).causes
+    assert tuple((cause.field, cause.reason) for cause in said) == row.causes
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,9 @@ def _device_down(device: Any, version: str) -> Any:
 
 
 def _claim_up(spec: dict[str, Any], version: str) -> dict[str, Any]:
-    return _with_requests(spec, _request_up) if version in _WRAPPED else spec
+    if version not in _WRAPPED:
+        return spec
+    return _with_requests(spec, lambda request: _request_up(request, version))
 
 
 def _claim_down(spec: dict[str, Any], version: str) -> dict[str, Any]:
@@ -292,13 +294,14 @@ def _with_requests(spec: dict[str, Any], change: Callable[[Any], Any]) -> dict[s
     return spec
 
 
-def _request_up(request: Any) -> Any:
+def _request_up(request: Any, version: str) -> Any:
     if not isinstance(request, Mapping):
         return request
     naming = {name: value for name, value in request.items() if name in _REQUEST_NAMING}
     exactly = {name: value for name, value in request.items() if name not in _REQUEST_NAMING}
-    # A request with alternatives carries none of the other fields.
-    return {**naming, "exactly": exactly} if any(exactly.values()) else naming
+    # A request with alternatives carries none of the other fields; v1alpha3 has no alternatives.
+    only_way = version == "v1alpha3" and not naming.get("firstAvailable")
+    return {**naming, "exactly": exactly} if only_way or any(exactly.values()) else naming
 
 
 def _request_down(request: Any) -> Any:

@@ -19,6 +19,8 @@ Server = tuple[int, int]
 REQUIRED, INVALID, UNSUPPORTED = "FieldValueRequired", "FieldValueInvalid", "FieldValueNotSupported"
 DUPLICATE, FORBIDDEN = "FieldValueDuplicate", "FieldValueForbidden"
 TOO_LONG, TOO_MANY = "FieldValueTooLong", "FieldValueTooMany"
+#: What 1.31 calls a name that is no C identifier.
+TYPE_INVALID = "FieldValueTypeInvalid"
 #: Reasons of our own: the server refuses the whole object before it names fields.
 UNKNOWN, MISTYPED = "UnknownField", "WrongType"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..meta import ObjectMeta, OwnerReference
-from .findings import FORBIDDEN, INVALID, REQUIRED, TOO_LONG, Findings
+from .findings import FORBIDDEN, INVALID, REQUIRED, TOO_LONG, TYPE_INVALID, Findings
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z", re.ASCII)
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
@@ -15,6 +15,8 @@ _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z", re.ASCII)
 _ANNOTATIONS = 256 * 1024
 _DRIVER = 63
 _ID = 32
+# Those without a domain that Kubernetes itself uses (pkg/apis/core/helper).
+_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _LABEL_HINT = "must be lower-case letters, digits and dashes, with a letter or digit at both ends"
 _SUBDOMAIN_HINT = f"each part between dots {_LABEL_HINT}"
 _KEY_HINT = "must be letters, digits, '-', '_' or '.', with a letter or digit at both ends"
@@ -84,7 +86,8 @@ def identifier(found: Findings, name: str) -> None:
     if _size(name) > _ID:
         found.add(TOO_LONG, f"must be at most {_ID} bytes, has {_size(name)}")
     if not _IDENTIFIER.match(name):
-        found.add(INVALID, "must be letters, digits and '_', not beginning with a digit")
+        reason = TYPE_INVALID if found.server < (1, 33) else INVALID
+        found.add(reason, "must be letters, digits and '_', not beginning with a digit")
 
 
 def qualified(found: Findings, name: str) -> None:
@@ -130,13 +133,11 @@ def metadata(found: Findings, meta: ObjectMeta, *, namespaced: bool) -> None:
             with found.at("namespace"):
                 found.add(FORBIDDEN, "this kind has no namespace")
         labels_and_annotations(found, meta)
-        for index, finalizer in enumerate(meta.finalizers):
-            with found.at("finalizers", *([index] if found.server >= (1, 37) else [])):
-                _finalizer(found, finalizer)
+        with found.at("finalizers"):
+            _finalizers(found, meta.finalizers)
         with found.at("ownerReferences"):
-            for index, owner in enumerate(meta.owner_references):
-                with found.at(index):
-                    _owner(found, owner)
+            # The same owner said twice is taken as said once (apiserver's dedupOwnerReferences).
+            _owners(found, tuple(dict.fromkeys(meta.owner_references)))
 
 
 def _own_name(found: Findings, meta: ObjectMeta) -> None:
@@ -167,20 +168,40 @@ def _labels(found: Findings, labels: Mapping[str, str]) -> None:
         invalid(found, [*key_problems(key), *value_problems(value)])
 
 
-def _finalizer(found: Findings, name: str) -> None:
-    problems = key_problems(name)
-    invalid(found, problems)
-    if not problems and "/" not in name:
-        found.add(INVALID, "must have a domain, as example.com/finalizer")
+def _finalizers(found: Findings, names: Sequence[str]) -> None:
+    for index, name in enumerate(names):
+        invalid(found, key_problems(name))
+        if "/" not in name and name not in _FINALIZERS:
+            with found.at(index):
+                found.add(INVALID, "must have a domain, as example.com/finalizer")
+    if {"orphan", "foregroundDeletion"} <= set(names):
+        found.add(INVALID, "must not have both orphan and foregroundDeletion")
+
+
+def _owners(found: Findings, owners: Sequence[OwnerReference]) -> None:
+    for index, owner in enumerate(owners):
+        if found.server >= (1, 37):
+            with found.at(index):
+                _owner(found, owner)
+        else:
+            _owner(found, owner)
+    controllers = sum(owner.controller is True for owner in owners)
+    for _ in range(controllers - 1):
+        found.add(INVALID, "must have one controller at most")
 
 
 def _owner(found: Findings, owner: OwnerReference) -> None:
+    empty = REQUIRED if found.server >= (1, 37) else INVALID
     group, slash, version = owner.api_version.partition("/")
-    if not (version if slash else group):
+    if not owner.api_version:
         with found.at("apiVersion"):
-            found.add(INVALID, "must have a version")
+            found.add(empty, "must not be empty")
+    elif "/" in version or not (version if slash else group):
+        with found.at("apiVersion"):
+            found.add(INVALID, "must be a version, or a group and a version")
     for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
         if not value:
             with found.at(name):
-                reason = REQUIRED if found.server >= (1, 37) else INVALID
-                found.add(reason, "must not be empty")
+                found.add(empty, "must not be empty")
+    if (owner.api_version, owner.kind) == ("v1", "Event"):
+        found.add(INVALID, "an Event owns nothing")

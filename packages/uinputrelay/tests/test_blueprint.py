@@ -55,6 +55,13 @@ def test_what_the_kernel_refuses_is_brought_close_and_said() -> None:
     )
 
 
+def test_slots_up_to_less_than_none_are_one() -> None:
+    odd = Snapshot("x", 5, 1, 1, 1, types={3: (0x2F,)}, absinfo={0x2F: AbsInfo(0, -9, -5)})
+    plan = blueprint(odd)
+    assert plan.absinfo[0x2F] == AbsInfo(0, -9, 0)
+    assert plan.differences == ("axis 0x2f: slots up to -5, one stands for them",)
+
+
 def test_a_nameless_device_gets_a_question_mark() -> None:
     plan = blueprint(replace(PAD, name=""))
     assert plan.name == b"?"

@@ -82,6 +82,9 @@ def _axis(code: int, axis: AbsInfo, differences: list[str]) -> AbsInfo:
                 f"axis {code:#x}: {high + 1} slots, uinput has {_MOST_SLOTS} at most"
             )
             high = _MOST_SLOTS - 1
+        elif high < 0:
+            differences.append(f"axis {code:#x}: slots up to {high}, one stands for them")
+            high = 0
         return AbsInfo(0, min(low, high), high, 0, 0, axis.resolution)
     if high - low <= codes.INT32_MAX and flat > high - low:
         differences.append(f"axis {code:#x}: flat {flat} is cut to the range {high - low}")
@@ -94,10 +97,9 @@ class Mirror:
 
     def __init__(self, plan: Blueprint, phys: str, uinput: str = UINPUT) -> None:
         """Create it. Raises OSError naming the step that failed; nothing is left behind."""
-        self.differences = plan.differences
         self.fd = _open_uinput(uinput)
         try:
-            _declare(self.fd, plan, phys)
+            self.differences = plan.differences + _declare(self.fd, plan, phys)
             kernel.control(self.fd, kernel.UI_DEV_CREATE, 0, "UI_DEV_CREATE")
             self.sysname = kernel.sysname(self.fd)
             self.path, self.major, self.minor = _node_of(self.sysname)
@@ -157,18 +159,34 @@ def _open_uinput(path: str) -> int:
         raise OSError(error.errno, why, path) from None
 
 
-def _declare(fd: int, plan: Blueprint, phys: str) -> None:
-    """Describe the device to uinput; the bits come before UI_ABS_SETUP's values."""
-    for kind, listed in plan.types.items():
-        kernel.control(fd, kernel.UI_SET_EVBIT, kind, f"UI_SET_EVBIT({kind:#x})")
-        for code in listed if kind in kernel.UI_SET_CODE else ():
-            kernel.control(fd, kernel.UI_SET_CODE[kind], code, f"UI_SET_*BIT({kind:#x}, {code:#x})")
-    for prop in plan.props:
-        kernel.control(fd, kernel.UI_SET_PROPBIT, prop, f"UI_SET_PROPBIT({prop})")
+def _declare(fd: int, plan: Blueprint, phys: str) -> tuple[str, ...]:
+    """Describe the device to uinput, bits before UI_ABS_SETUP's values; say what it does not know.
+
+    A snapshot may come from a newer kernel: codes of switches have been added several times.
+    """
+    bits = [(kernel.UI_SET_EVBIT, kind, f"event type {kind:#x}") for kind in plan.types]
+    bits += [
+        (kernel.UI_SET_CODE[kind], code, f"code {code:#x} of event type {kind:#x}")
+        for kind, listed in plan.types.items()
+        for code in (listed if kind in kernel.UI_SET_CODE else ())
+    ]
+    bits += [(kernel.UI_SET_PROPBIT, prop, f"property {prop}") for prop in plan.props]
+    unknown = tuple(what for request, bit, what in bits if not _set_bit(fd, request, bit, what))
     kernel.control(fd, kernel.UI_SET_PHYS, phys.encode() + b"\0", "UI_SET_PHYS")
     kernel.setup(fd, plan.ids, plan.name)
     for code, axis in plan.absinfo.items():
         kernel.setup_axis(fd, code, axis)
+    return tuple(f"{what}: unknown to this kernel" for what in unknown)
+
+
+def _set_bit(fd: int, request: int, bit: int, what: str) -> bool:
+    try:
+        kernel.control(fd, request, bit, what)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return False
+    return True
 
 
 def _node_of(sysname: str, sysfs: str = "/sys/devices/virtual/input") -> tuple[str, int, int]:

@@ -13,7 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, codes, kernel
+from uinputrelay.mirror import Mirror, blueprint
 
 from .devices import (
     ADDRESS,
@@ -22,6 +25,7 @@ from .devices import (
     Bench,
     Plug,
     Read,
+    Reader,
     gamepad,
     keyboard_and_mouse,
     keyed,
@@ -125,6 +129,47 @@ def test_what_uinput_refuses_is_mirrored_closely_and_said(bench: Bench, shot: Sn
     (node,) = bench.nodes()
     assert (node.error, len(node.differences)) == ("", 1)
     assert node.path
+
+
+def test_what_only_a_newer_kernel_knows_is_left_out_and_said(bench: Bench) -> None:
+    shot = replace(gamepad(), types={**gamepad().types, codes.EV_SW: (0, 31)})
+    bench.apply(wish(shot))
+    (node,) = bench.nodes()
+    assert node.error == ""
+    assert node.differences == ("code 0x1f of event type 0x5: unknown to this kernel",)
+
+
+CODES = {1: 0x2FF, 2: 0xF, 3: 0x3F, 4: 7, 5: 0xF, 0x11: 0xF, 0x12: 7}  # of every kernel since 5.0
+INT32, UINT16 = st.integers(-(1 << 31), (1 << 31) - 1), st.integers(0, 0xFFFF)
+
+
+@st.composite
+def any_snapshot(draw: st.DrawFn) -> Snapshot:
+    """What a driver could have told the kernel, sensible or not."""
+    kinds = draw(st.sets(st.sampled_from(sorted(CODES))))
+    listed = {k: tuple(draw(st.sets(st.integers(1, CODES[k]), max_size=8))) for k in kinds}
+    axes = {code: AbsInfo(*draw(st.tuples(*[INT32] * 6))) for code in listed.get(3, ())}
+    ids = draw(st.tuples(UINT16, UINT16, UINT16, UINT16))
+    name = draw(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=100))
+    return Snapshot(name, *ids, types={0: (), **listed}, absinfo=axes)
+
+
+@settings(max_examples=25, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+@given(any_snapshot())
+def test_whatever_a_driver_reports_is_mirrored_as_planned(shot: Snapshot) -> None:
+    plan = blueprint(shot)
+    mirror = Mirror(plan, "lab.test/any")
+    reader = Reader(mirror.path)
+    back = reader.snapshot()
+    reader.close()
+    mirror.close()
+    assert (back.name.encode("utf-8", "surrogateescape"), back.props) == (plan.name, ())
+    assert (back.bus, back.vendor, back.product, back.version) == plan.ids
+    # The kernel adds ABS_MT_TRACKING_ID where there are slots.
+    planned = {kind: {*listed} for kind, listed in plan.types.items() if kind}
+    assert all(planned[kind] <= {*back.codes(kind)} for kind in planned)
+    plain = {code: axis for code, axis in plan.absinfo.items() if code < codes.ABS_MT_SLOT}
+    assert {code: back.absinfo[code] for code in plain} == plain
 
 
 @contextmanager

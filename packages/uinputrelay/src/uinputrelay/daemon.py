@@ -64,9 +64,9 @@ class Daemon:
         listener = self._listener or listen(self._path, self._owner)
         self._loop = asyncio.get_running_loop()
         self._engine.watch(self._hand_over)
+        server = await asyncio.start_unix_server(self._serve_peer, sock=listener, limit=wire.LIMIT)
         thread = threading.Thread(target=self._engine.run, name="engine")
         thread.start()
-        server = await asyncio.start_unix_server(self._serve_peer, sock=listener, limit=wire.LIMIT)
         counters = asyncio.create_task(self._publish_counters())
         try:
             if ready is not None:

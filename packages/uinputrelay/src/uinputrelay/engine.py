@@ -125,8 +125,12 @@ class Engine:
         handlers = self._handlers
         for fd, _ in self._epoll.poll(wait, POLLED):
             handler = handlers.get(fd)
-            if handler is not None and handler() is False:  # None: closed by an earlier one
-                self._end_of(fd)
+            try:
+                if handler is not None and handler() is False:  # None: closed by an earlier one
+                    self._end_of(fd)
+            except OSError as error:
+                if not self._stop_reading(fd, error):
+                    raise
         self._now = self._clock()
         if self._due <= self._now:
             self._reconcile()
@@ -143,7 +147,8 @@ class Engine:
                 self.step(BACKSTOP)
             except Exception:
                 _log.exception("the relay goes on after a fault")
-                self._due = self._clock() + RETRY
+                time.sleep(RETRY)
+                self._due = self._clock()
             if self._now - self._began < self._pace:
                 time.sleep(self._pace)
 
@@ -202,6 +207,16 @@ class Engine:
                 node.detach()
         self._sync_polls()
         self._due = self._clock()
+
+    def _stop_reading(self, fd: int, error: OSError) -> bool:
+        """Leave one node alone until it is tried again, so that the others are served meanwhile."""
+        for node in self._nodes.values():
+            if node.source is not None and node.source.fd == fd:
+                node.fail(error)
+                self._sync_polls()
+                self._soon(RETRY)
+                return True
+        return False
 
     def _soon(self, seconds: float) -> None:
         self._due = min(self._due, self._clock() + seconds)

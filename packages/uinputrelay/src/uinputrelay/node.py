@@ -169,6 +169,10 @@ class Node:
             mirror.set_flat({**first, **flats})
             self._flats = flats
 
+    def fail(self, error: OSError) -> None:
+        """Stop reading a node whose events cannot be moved; ``act`` tries it again."""
+        self._fail(f"{self.real.path if self.real else 'no node'}: {error}")
+
     def _fail(self, text: str) -> None:
         if text != self.error:
             _log.warning("%s: %s; it is tried again", self.key.address, text)
@@ -180,7 +184,7 @@ class Node:
         try:
             self._give_back()
         except OSError:  # the device went first
-            self.source = None
+            self._close_source()
         if self.mirror is not None:
             self.mirror.close()
             self.mirror = None

@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import select
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -264,8 +265,6 @@ def _read(fd: int) -> bytes | None:
 
 
 def _has_events(fd: int) -> bool:
-    import select
-
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return any(mask & select.POLLIN for _, mask in poll.poll(0))

@@ -104,6 +104,23 @@ def tests(session: nox.Session, package: str) -> None:
     session.run("pytest", "-m", UNIT, f"packages/{package}/tests", *real_parts, *session.posargs)
 
 
+# The last Python for which the oldest grpcio has wheels.
+@nox.session(name="tests-oldest", python="3.11")
+def tests_oldest(session: nox.Session) -> None:
+    """draplugin on the oldest grpcio, protobuf and others it allows; `tests` has the newest."""
+    home, extras = "packages/draplugin", ("--extra", "cel", "--extra", "metrics")
+    session.install("--resolution", "lowest-direct", "-r", f"{home}/pyproject.toml", *extras)
+    session.install(*group("test"))
+    session.install("--no-deps", *wheels(session, "draplugin"))
+    names = ", ".join(f"{name!r}" for name in ("grpcio", "protobuf", "aiohttp", "kubernetes"))
+    session.run(
+        "python", "-c", f"from importlib.metadata import version as v; print(*map(v, [{names}]))"
+    )
+    elsewhere = ("api", "cluster", "api_values", "cel", "explain")
+    ignored = [f"--ignore={home}/tests/{name}" for name in elsewhere]
+    session.run("pytest", "-m", UNIT, f"{home}/tests", *ignored, *session.posargs)
+
+
 def _real(session: nox.Session, marks: str, *folders: str) -> None:
     """Install both hosts' sides, build what is missing, and run the tests of these marks."""
     session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))

@@ -16,6 +16,7 @@ import pytest
 
 from lab import hooks, reports, results, root, vm
 from lab.hooks import GuestPreparation
+from lab.recipe import RECIPES
 
 IN_GUEST = os.environ.get("LAB_GUEST") == "1"
 MARKS = ("lab", "cluster")
@@ -45,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["auto", "require"],
         default="auto",
         help="tests in the guest where it cannot be had: auto skips them, require fails",
+    )
+    group.addoption(
+        "--lab-root", choices=sorted(RECIPES), default="forky", help="which guest the tests get"
     )
     group.addoption("--lab-results", type=Path, help="folder for the guest's logs and results")
 
@@ -183,7 +187,8 @@ class HostSession:
                 self._receiver.close()
 
     def _boot(self) -> None:
-        found = root.build()
+        name = self._config.getoption("lab_root")
+        found = root.build(name)
         prepared = self._config.hook.pytest_lab_prepare(
             config=self._config, items=self._items, tree=found.tree, results=vm.RESULTS
         )
@@ -193,7 +198,7 @@ class HostSession:
             for preparation in prepared
             for place, path in preparation.folders.items()
         ]
-        self.machine = vm.Machine(vm.Options(shares=tuple(shares), results=folder))
+        self.machine = vm.Machine(vm.Options(root=name, shares=tuple(shares), results=folder))
         self.machine.start()
         self._begin(self.machine, prepared)
 

@@ -10,15 +10,19 @@ and started again, since that is what tests are about::
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import socket
 import subprocess
+import threading
+import time
 from pathlib import Path
 from typing import Self
 
 from lab import mgmt
-from lab.daemon import Daemon, DaemonError
+from lab.daemon import POLL_SECONDS, Daemon, DaemonError
 
 BUS_SOCKET = Path("/run/dbus/system_bus_socket")
 AIR_SOCKET = Path("/tmp/bt-server-bredrle")
@@ -79,14 +83,15 @@ class Bus(_Part):
 class Air(_Part):
     """btvirt: virtual radios for the kernel, and a socket for peers of theirs.
 
-    radios: how many the kernel gets, hci0 first. Stopping it unplugs them all, and ends
+    radios: how many the kernel gets, hci0 first; none where `Dongle`s are. Stopping it unplugs them all, and ends
     every emulated controller. With LAB_BTMON=1 in the environment btmon logs the traffic.
     """
 
     def __init__(self, logs: Path, radios: int = 1) -> None:
         self.radios = radios
         # -s: the sockets for peers; -lN: N radios for the kernel.
-        self.daemon = Daemon("btvirt", ["btvirt", "-s", f"-l{radios}"], logs)
+        kernels = [f"-l{radios}"] if radios else []
+        self.daemon = Daemon("btvirt", ["btvirt", "-s", *kernels], logs)
         self._monitor = Daemon("btmon", ["stdbuf", "-oL", "btmon", "-t"], logs)
 
     def stop(self) -> None:
@@ -141,6 +146,103 @@ def _without_free() -> dict[str, str]:
 # The kernel gives a new radio two seconds for its first answer (HCI_CMD_TIMEOUT) and then
 # leaves it alone for good; an emulated machine on a busy host may need longer.
 _AIR_ATTEMPTS = 6
+
+
+# Bytes of a packet's head by its type, and where in it the length of the rest is (Core, Vol 4
+# Part A 2: command, data, voice, event, isochronous data).
+_HEADS = {1: (3, 2, 1), 2: (4, 2, 2), 3: (3, 2, 1), 4: (2, 1, 1), 5: (4, 2, 2)}
+_VENDOR, _CREATE_PRIMARY = 0xFF, 0x00
+_PLUG_SECONDS = 15
+
+
+class Dongle:
+    """A radio that can be pulled and put back, under whatever index the kernel gives it then.
+
+    A radio of btvirt's own has its address from its index. This one is the kernel's by /dev/vhci,
+    and its other end is a peer's place on the air, which is kept while it is pulled: it comes back
+    with the address it had. A context manager; plugged in from the beginning.
+    """
+
+    def __init__(self) -> None:
+        self._air = socket.socket(socket.AF_UNIX)
+        self._vhci: int | None = None
+        self._lock = threading.Lock()
+        self._ended = False
+        self._left = b""
+        self._pump = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._air.connect(str(AIR_SOCKET))
+        self._pump.start()
+        self.plug()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pull()
+        self._ended = True
+        self._pump.join()
+        self._air.close()
+
+    def plug(self) -> int:
+        """Put it in and wait until the kernel has set it up; its index, 1 for hci1."""
+        for _ in range(_AIR_ATTEMPTS):
+            index = self._create()
+            end = time.monotonic() + _PLUG_SECONDS
+            while time.monotonic() < end:
+                if index in mgmt.radios():
+                    return index
+                time.sleep(POLL_SECONDS)
+            self.pull()
+        raise DaemonError("the kernel does not set the dongle up")
+
+    def pull(self) -> None:
+        """Pull it out; its links end with it."""
+        with self._lock:
+            if self._vhci is not None:
+                os.close(self._vhci)
+                self._vhci = None
+
+    def _create(self) -> int:
+        vhci = os.open("/dev/vhci", os.O_RDWR | os.O_NONBLOCK)
+        os.write(vhci, bytes([_VENDOR, _CREATE_PRIMARY]))
+        select.select([vhci], [], [], _PLUG_SECONDS)
+        answer = os.read(vhci, 260)
+        assert answer[0] == _VENDOR, answer
+        with self._lock:
+            self._vhci = vhci
+        return int.from_bytes(answer[2:4], "little")
+
+    def _run(self) -> None:
+        """Thread: carry packets both ways; while it is pulled, what the air says is lost."""
+        while not self._ended:
+            with self._lock:
+                vhci = self._vhci
+            watched = [self._air.fileno(), *([] if vhci is None else [vhci])]
+            ready, _, _ = select.select(watched, [], [], 0.1)
+            with self._lock, contextlib.suppress(OSError):
+                if self._air.fileno() in ready:
+                    self._from_air(self._air.recv(65536))
+                if vhci is not None and vhci == self._vhci and vhci in ready:
+                    self._air.sendall(os.read(vhci, 65536))
+
+    def _from_air(self, data: bytes) -> None:
+        self._left += data
+        while packet := first_packet(self._left):
+            self._left = self._left[len(packet) :]
+            if self._vhci is not None:
+                os.write(self._vhci, packet)
+
+
+def first_packet(stream: bytes) -> bytes:
+    """The first whole HCI packet of a stream (H4), empty if there is none yet."""
+    if not stream:
+        return b""
+    head, place, width = _HEADS[stream[0]]
+    if len(stream) < 1 + head:
+        return b""
+    size = int.from_bytes(stream[1 + place : 1 + place + width], "little")
+    whole = 1 + head + (size & 0x3FFF if stream[0] == 5 else size)
+    return stream[:whole] if len(stream) >= whole else b""
 
 
 class Bluetoothd(_Part):

@@ -247,6 +247,25 @@ async def test_ending_early(
     assert calls(fake_bluez, "CancelPairing") == 0
 
 
+@pytest.mark.parametrize(
+    ("deadline", "seconds"),
+    [
+        pytest.param(90, 32.5, id="are given half a minute after the bond"),
+        pytest.param(20, 20, id="but no longer than the deadline"),
+        pytest.param(2.6, 7.5, id="or five seconds, where the bond came late"),
+    ],
+)
+async def test_services_that_are_never_found(
+    client: Client, fake_bluez: FakeBluez, deadline: float, seconds: float
+) -> None:
+    """Bonded 2.5 s after the beginning."""
+    fake_bluez.peers.append(replace(PEER, services_after=1000.0))
+    async with client.pairing_window(ADAPTER) as window:
+        began = asyncio.get_running_loop().time()
+        assert (await window.pair(PAD, deadline=deadline)).trusted
+        assert asyncio.get_running_loop().time() - began == pytest.approx(seconds, abs=0.1)
+
+
 async def test_a_bond_that_wins_the_race_against_the_deadline_is_a_success(
     client: Client, fake_bluez: FakeBluez, hci0: str
 ) -> None:

@@ -12,6 +12,22 @@
 Buttons, keys and axes go by the names that the kernel gives them.
 """
 
-from lab.controllers.client import Controller, ControllerError, DualSense, Remote
+from lab.controllers.client import (
+    Controller,
+    ControllerError,
+    DualSense,
+    Intruder,
+    Keyboard,
+    Remote,
+    SlowPad,
+)
 
-__all__ = ["Controller", "ControllerError", "DualSense", "Remote"]
+__all__ = [
+    "Controller",
+    "ControllerError",
+    "DualSense",
+    "Intruder",
+    "Keyboard",
+    "Remote",
+    "SlowPad",
+]

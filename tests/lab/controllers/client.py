@@ -38,6 +38,7 @@ class Controller:
         self._gone = False
         self.connected = False
         self.usable = False
+        self.stuck = False
         self.goodbye: int | None = None
 
     async def __aenter__(self) -> Self:
@@ -175,6 +176,8 @@ class Controller:
                     self.goodbye = message.get("reason")
                 case "usable":
                     self.usable = message["usable"]
+                case "stuck":
+                    self.stuck = True
             self._changed.notify_all()
 
 
@@ -205,6 +208,40 @@ class DualSense(Controller):
         reports: list[str] = (await self._call("outputs"))["reports"]
         return reports
 
+    async def hang_up(self) -> None:
+        """Close HID and leave the link to the host, which drops it when nothing uses it."""
+        await self._call("hang_up")
+
+
+class SlowPad(DualSense):
+    """A DualSense whose pairing stops at a step until `go_on`.
+
+    stuck: "link" never answers the page, "bond" never confirms, "services" never answers SDP.
+    """
+
+    kind = "slowpad"
+
+    def __init__(self, logs: Path, stuck: str) -> None:
+        super().__init__(logs, stuck=stuck)
+
+    async def wait_stuck(self, seconds: float = 120.0) -> None:
+        """Wait until its pairing is at that step."""
+        await self._wait(lambda: self.stuck, "stuck", seconds)
+
+    async def go_on(self) -> None:
+        """Behave, from the next try on."""
+        await self._call("go_on")
+
+
+class Intruder(DualSense):
+    """A gamepad that opens its HID channels to the host over a link without a bond."""
+
+    kind = "intruder"
+
+    async def attack(self, host: str) -> bool:
+        """Connect, encrypt without keeping a key, open HID; whether both channels stayed open."""
+        return bool((await self._call("attack", host=host))["open"])
+
 
 class Remote(Controller):
     """A media remote over LE (HOGP) with a battery; the kernel makes one node of its keyboard
@@ -229,3 +266,22 @@ class Remote(Controller):
     async def discharge(self, battery: int) -> None:
         """Change the battery's level, in percent; told to a connected host."""
         await self._call("discharge", battery=battery)
+
+
+class Keyboard(Remote):
+    """An LE keyboard; keys and verbs are the remote's.
+
+    private: it advertises with a resolvable private address and has `identity` as its own.
+    passkey: six digits that the host shows have to be typed on it. `address` is what it advertises.
+    """
+
+    kind = "keyboard"
+    identity = "F0:F1:F2:F3:F4:F5"
+
+    def __init__(self, logs: Path, *, private: bool = False, passkey: bool = False) -> None:
+        super().__init__(logs, address=self.identity, name="Keyboard")
+        self._settings |= {"private": private, "passkey": passkey}
+
+    async def type(self, passkey: str) -> None:
+        """Type what the host shows, and Enter."""
+        await self._call("type", passkey=passkey)

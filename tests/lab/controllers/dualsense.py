@@ -152,6 +152,13 @@ class DualSensePeer(Peer):
     async def outputs(self) -> dict[str, Any]:
         return {"reports": self.sent}
 
+    async def hang_up(self) -> None:
+        if self.hid.l2cap_intr_channel is None:
+            raise RefusedError("the host has not opened HID")
+        await self.hid.disconnect_interrupt_channel()
+        await self.hid.disconnect_control_channel()
+        self.emit(event="usable", usable=False)
+
     async def wake(self) -> None:
         if self.host is None:
             raise RefusedError("no host to come back to: it was never paired")

@@ -40,9 +40,18 @@ async def serve(line: socket.socket, log: str) -> None:
 def make(kind: str, settings: dict[str, object], voice: Voice) -> Peer:
     """The peer of that kind."""
     from lab.controllers.dualsense import DualSensePeer
+    from lab.controllers.keyboard import KeyboardPeer
     from lab.controllers.remote import RemotePeer
+    from lab.controllers.trouble import IntruderPeer, SlowPadPeer
 
-    return {"dualsense": DualSensePeer, "remote": RemotePeer}[kind](settings, voice)
+    kinds: dict[str, type[Peer]] = {
+        "dualsense": DualSensePeer,
+        "intruder": IntruderPeer,
+        "keyboard": KeyboardPeer,
+        "remote": RemotePeer,
+        "slowpad": SlowPadPeer,
+    }
+    return kinds[kind](settings, voice)
 
 
 def child(line: socket.socket) -> None:
@@ -69,8 +78,8 @@ def _first_word(line: socket.socket) -> str:
 
 def main() -> None:
     """Entry of `python -m lab.controllers.serve SOCKET`; ends with the socket's file."""
-    import lab.controllers.dualsense
-    import lab.controllers.remote  # noqa: F401 -- so that children find them loaded
+    import lab.controllers.keyboard
+    import lab.controllers.trouble  # noqa: F401 -- so that children find them loaded, all kinds
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are nobody's to wait for
     server = socket.socket(socket.AF_UNIX)

@@ -25,7 +25,7 @@ pytest_plugins = ["lab.plugin"]
 HERE = Path(__file__).parent
 reports.PIPE = str(HERE / "pipe")
 vm.REPOSITORY = HERE
-root.build = lambda: root.Root("forky", RECIPES["forky"], HERE)
+root.build = lambda name: root.Root(name, RECIPES[name], HERE)
 
 class Program:
     def __init__(self, argv, env, sink):
@@ -53,7 +53,7 @@ class Program:
 class Machine:
     def __init__(self, options):
         self.results = options.results
-        (HERE / "booted").touch()
+        (HERE / "booted").write_text(options.root)
     def start(self):
         START
     def begin(self, argv, env=None, sink=vm.quiet):
@@ -171,6 +171,18 @@ def test_no_guest_is_booted_for_tests_that_need_none(run: pytest.Pytester) -> No
         passed=1, deselected=7
     )
     assert not (run.path / "booted").exists()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("options", "root"), [([], "forky"), (["--lab-root=bookworm"], "bookworm")]
+)
+def test_the_guest_is_the_one_that_was_asked_for(
+    run: pytest.Pytester, options: list[str], root: str
+) -> None:
+    run.makepyfile(MIXED)
+    run.runpytest_subprocess("-k", "of_names", *options).assert_outcomes(passed=2, deselected=6)
+    assert (run.path / "booted").read_text() == root
 
 
 @pytest.mark.timeout(60)

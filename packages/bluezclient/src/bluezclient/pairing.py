@@ -65,7 +65,8 @@ SETTLE = 0.5
 # bluetoothd gives up a bonding after 120 s (src/adapter.c, BONDING_TIMEOUT) and always answers
 # then.
 PAIR_REPLY = 150.0
-# Service discovery after the bond may take a while; the bond is good without it.
+# Service discovery after the bond may take a while, though not long past the caller's deadline; the
+# bond is good without it.
 SERVICES = 30.0
 # `Discovering` lags our StartDiscovery a little; only a lasting false means the session was killed.
 RESTART_AFTER = 1.0
@@ -381,7 +382,7 @@ class PairingWindow:
                 # The bond may have won the race against the failure; then it is no failure.
                 if not await self._call_off(device.path, pair, connection):
                     raise
-            await self._services(device.path, pair)
+            await self._services(device.path, pair, deadline)
             return await self._trust(device.path)
         except asyncio.CancelledError:
             await asyncio.shield(self._abandon(device.path, pair, connection))
@@ -437,11 +438,14 @@ class PairingWindow:
         except DeviceGone:
             return False
 
-    async def _services(self, path: str, pair: asyncio.Task[list[object]]) -> None:
+    async def _services(
+        self, path: str, pair: asyncio.Task[list[object]], deadline: _Deadline
+    ) -> None:
         """Let service discovery finish, which is when `Pair` answers; the bond is good without."""
-        resolved = asyncio.create_task(self._client.until(_services_known(path), SERVICES))
+        most = min(SERVICES, max(deadline.left(), DRAIN))
+        resolved = asyncio.create_task(self._client.until(_services_known(path), most))
         try:
-            await asyncio.wait({pair, resolved}, timeout=SERVICES, return_when=_FIRST)
+            await asyncio.wait({pair, resolved}, timeout=most, return_when=_FIRST)
         finally:
             await _end(resolved)
 

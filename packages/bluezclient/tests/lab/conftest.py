@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bluezclient import Adapter, Client
+from bluezclient import Adapter, Address, Client, Reason, State
 from dbus_fast import Message, MessageType
 from dbus_fast.aio import MessageBus
 from dbus_fast.unpack import unpack_variants
@@ -30,6 +31,25 @@ def adapter(client: Client) -> Adapter:
     return next(iter(client.state.adapters.values()))
 
 
+@contextmanager
+def told(client: Client, adapter: Adapter, device: Address) -> Iterator[list[Reason]]:
+    """Every reason that the client gives this link from now on, the present one first."""
+    key = (adapter.address, device)
+    reasons: list[Reason] = []
+
+    def hear(state: State) -> None:
+        link = state.links.get(key)
+        if link is not None and reasons[-1:] != [link.reason]:
+            reasons.append(link.reason)
+
+    hear(client.state)
+    unsubscribe: Callable[[], None] = client.subscribe(hear)
+    try:
+        yield reasons
+    finally:
+        unsubscribe()
+
+
 class Wire:
     """Every message between others on the bus, in the order the bus delivered them."""
 
@@ -41,7 +61,7 @@ class Wire:
         self.messages.append(message)
         return True
 
-    def told(self, path: str) -> list[str]:
+    def words(self, path: str) -> list[str]:
         """What was asked of a device, of its adapter and agents, and what became of the device.
 
         Calls by their names, `Set` by its property, changes as `Property=value`.

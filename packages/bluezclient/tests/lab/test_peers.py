@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from bluezclient import Adapter, Address, Client, Prompt, PromptKind
+from bluezclient import Adapter, Address, Client, Prompt, PromptKind, Reason, host_problems
 from bluezclient.storage import read_bond
 
 from .conftest import STORAGE
-from .test_pairing import PATIENCE, sealed
+from .test_pairing import PATIENCE, release, sealed, until_reason
 
 if TYPE_CHECKING:
+    from lab.controllers import Intruder, Keyboard, Remote
     from lab.radio import Bluetoothd
-
-    from .peers import Intruder, Keyboard
 
 pytestmark = pytest.mark.lab
 
 INPUT_CONF = Path("/etc/bluetooth/input.conf")
+UHID = Path("/dev/uhid")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def keyboard(
     request: pytest.FixtureRequest, logs: Path, air: object
 ) -> AsyncIterator[Keyboard]:
     """A keyboard with the settings of the test's parameter."""
-    from .peers import Keyboard
+    from lab.controllers import Keyboard
 
     async with Keyboard(logs, **request.param) as made:
         yield made
@@ -38,10 +38,26 @@ async def keyboard(
 @pytest.fixture
 async def intruder(logs: Path, air: object) -> AsyncIterator[Intruder]:
     """A gamepad that wants in without a bond."""
-    from .peers import Intruder
+    from lab.controllers import Intruder
 
     async with Intruder(logs) as made:
         yield made
+
+
+async def returns(client: Client, adapter: Adapter, keyboard: Keyboard, address: Address) -> None:
+    """It sleeps and comes back by itself, to be used again."""
+    await keyboard.sleep()
+    await until_reason(client, adapter, address, Reason.DISCONNECTED_BY_DEVICE)
+    await keyboard.wake()
+    await until_reason(client, adapter, address, Reason.CONNECTED)
+    await keyboard.wait_usable()
+
+
+async def unpaired(client: Client, adapter: Adapter, address: Address) -> None:
+    """Unpair; nothing of it is left on D-Bus or on disk."""
+    await client.unpair(adapter, address)
+    assert client.state.device(address) is None
+    assert read_bond(STORAGE, adapter.address, address) is None
 
 
 @pytest.mark.parametrize("keyboard", [{"passkey": True}], indirect=True)
@@ -65,13 +81,16 @@ async def test_a_keyboard_is_paired_by_the_passkey_that_is_shown(
     }
     bond = await sealed(client, adapter, address)
     assert b"Authenticated=1" in bond.files["info"] or b"Authenticated=3" in bond.files["info"]
+    await keyboard.wait_usable()
+    await returns(client, adapter, keyboard, address)
+    await unpaired(client, adapter, address)
 
 
 @pytest.mark.parametrize("keyboard", [{"private": True}], indirect=True)
 async def test_a_private_address_gives_way_to_the_identity_and_the_path_does_not(
     client: Client, adapter: Adapter, keyboard: Keyboard, bluetoothd: Bluetoothd
 ) -> None:
-    private, identity = Address(keyboard.address), Address("F0:F1:F2:F3:F4:F5")
+    private, identity = Address(keyboard.address), Address(keyboard.identity)
     assert private != identity
     await keyboard.advertise()
     async with client.pairing_window(adapter) as window:
@@ -83,12 +102,21 @@ async def test_a_private_address_gives_way_to_the_identity_and_the_path_does_not
     assert [key[1] for key in client.state.links] == [identity]
     await sealed(client, adapter, identity)
     assert read_bond(STORAGE, adapter.address, private) is None
+    await keyboard.wait_usable()
+    await returns(client, adapter, keyboard, identity)
+
+    await keyboard.sleep()
     await asyncio.to_thread(bluetoothd.restart)
     state = await client.until(
         lambda s: s.device(identity) is not None, PATIENCE, through_loss=True
     )
     assert state.require_device(identity).path.endswith(identity.bluez)
     assert state.require_device(identity).bonded
+    await client.set_powered(adapter, True)
+    await keyboard.wake()
+    await until_reason(client, adapter, identity, Reason.CONNECTED)
+    assert [key[1] for key in client.state.links] == [identity]
+    await unpaired(client, adapter, identity)
 
 
 @pytest.fixture(params=["true", "false"])
@@ -115,3 +143,34 @@ async def test_a_gamepad_without_a_bond_gets_in_only_when_the_guard_is_off(
     assert device is None or not device.bonded
     assert opened == (guard == "false")
     assert ("Wireless Controller" in nodes) == (guard == "false")
+    expected = ["StrangersGetIn"] if guard == "false" else []
+    assert [problem.reason for problem in host_problems(release(adapter))] == expected
+
+
+@pytest.fixture
+def no_uhid(bluetoothd: Bluetoothd) -> Iterator[None]:
+    """bluetoothd on a host without /dev/uhid."""
+    aside = UHID.with_name("uhid-aside")
+    bluetoothd.stop()
+    UHID.rename(aside)
+    bluetoothd.start()
+    yield
+    aside.rename(UHID)
+
+
+async def test_without_uhid_a_device_pairs_and_connects_and_never_has_an_event_node(
+    no_uhid: None, client: Client, adapter: Adapter, remote: Remote
+) -> None:
+    """bluez #606: nothing on D-Bus says so, only the look at the host does."""
+    from lab import inputs
+
+    problems = host_problems(release(adapter))
+    assert "NoUserspaceHID" in [problem.reason for problem in problems]
+    address = Address(remote.address)
+    await remote.advertise()
+    async with client.pairing_window(adapter) as window:
+        device = await window.pair(address, deadline=PATIENCE)
+    assert (device.bonded, device.trusted) == (True, True)
+    await client.until(lambda s: s.require_device(address).services_resolved, PATIENCE)
+    assert client.state.links[(adapter.address, address)].reason is Reason.CONNECTED
+    assert inputs.of(address.colons) == []

@@ -1,0 +1,94 @@
+"""A radio that is pulled and comes back under another index, with its controller on the air."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bluezclient import Adapter, Client, Reason
+from bluezclient.storage import read_bond
+
+from .conftest import STORAGE
+from .test_bonds import pair
+from .test_pairing import PATIENCE, until_reason
+
+if TYPE_CHECKING:
+    from lab.controllers import DualSense
+    from lab.radio import Air, Bluetoothd, Dongle
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def air(logs: Path) -> Iterator[Air]:
+    """An air without a radio of the kernel's."""
+    from lab.controllers import nursery
+    from lab.radio import Air
+
+    nursery.prepare()
+    with Air(logs, radios=0) as made:
+        yield made
+
+
+@pytest.fixture
+def dongle(air: Air) -> Iterator[Dongle]:
+    """The one radio."""
+    from lab.radio import Dongle
+
+    with Dongle() as made:
+        yield made
+
+
+@pytest.fixture
+def bluetoothd(logs: Path, system_bus: object, dongle: Dongle) -> Iterator[Bluetoothd]:
+    """bluetoothd with that radio, without bonds."""
+    from lab.radio import Bluetoothd
+
+    daemon = Bluetoothd(logs)
+    daemon.forget()
+    with daemon:
+        yield daemon
+
+
+async def test_a_radio_back_under_another_index_is_the_same_adapter_with_its_bonds(
+    client: Client, adapter: Adapter, dualsense: DualSense, dongle: Dongle
+) -> None:
+    """home-assistant/core #151283; the index it had is another radio's by then."""
+    from lab.radio import Dongle
+
+    pad = await pair(client, adapter, dualsense)
+    await until_reason(client, adapter, pad, Reason.CONNECTED)
+    bond = read_bond(STORAGE, adapter.address, pad)
+    await asyncio.to_thread(dongle.pull)
+    await client.until(lambda s: s.adapter(adapter.address) is None, PATIENCE)
+    await until_reason(client, adapter, pad, Reason.ADAPTER_REMOVED)
+    await dualsense.vanish()
+
+    with Dongle() as other:
+        state = await client.until(lambda s: bool(s.adapters), PATIENCE)
+        [stranger] = state.adapters.values()
+        assert stranger.path == adapter.path
+        assert stranger.address != adapter.address
+        # The devices went before their adapter did; that this was no unpairing stands by now.
+        assert state.links[(adapter.address, pad)].reason is Reason.ADAPTER_REMOVED
+
+        index = await asyncio.to_thread(dongle.plug)
+        state = await client.until(
+            lambda s: s.adapter(adapter.address) is not None and s.device(pad) is not None, PATIENCE
+        )
+        back = state.require_adapter(adapter.address)
+        assert back.path == f"/org/bluez/hci{index}" != adapter.path
+        device = state.require_device(pad)
+        assert (device.key, device.bonded) == ((adapter.address, pad), True)
+        held = read_bond(STORAGE, adapter.address, pad)
+        assert bond is not None
+        assert held is not None
+        assert held.files["info"] == bond.files["info"]
+        await client.set_powered(adapter, True)
+        await dualsense.wake()
+        await until_reason(client, adapter, pad, Reason.CONNECTED)
+        await dualsense.wait_usable()
+        await asyncio.to_thread(other.pull)

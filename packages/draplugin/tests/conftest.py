@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from draplugin import Api, Plugin, cdi
+from draplugin import Api, ClaimRef, Plugin, cdi
+from draplugin.claimservice import ClaimService
 from draplugin.testing import FakeKubelet
+from draplugin.wire import PrepareAnswer
 
 from .builders import DRIVER
 from .driver import Fortune, make
@@ -40,6 +42,20 @@ async def kubelet(kubelet_root: Path) -> AsyncIterator[FakeKubelet]:
 def store(tmp_path: Path) -> cdi.Store:
     """CDI files in a directory of the test's own."""
     return cdi.Store(tmp_path / "cdi", f"{DRIVER}/cookie")
+
+
+@pytest.fixture
+def arrivals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The UIDs of each prepare call that reached a plugin, as they come."""
+    seen: list[str] = []
+    original = ClaimService.prepare_claims
+
+    async def noted(self: ClaimService, refs: Sequence[ClaimRef]) -> Mapping[str, PrepareAnswer]:
+        seen.extend(ref.uid for ref in refs)
+        return await original(self, refs)
+
+    monkeypatch.setattr(ClaimService, "prepare_claims", noted)
+    return seen
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import shutil
 import time
 
 import pytest
-from draplugin import Device, Plugin, Taint, Toleration, cdi
+from draplugin import ClaimRef, Device, Plugin, Taint, Toleration, cdi
 from draplugin.orphans import OrphanCollector
 from draplugin.parameters import ParameterError, decode
 from draplugin.site import PLUGINS, REGISTRY
@@ -117,6 +117,29 @@ async def test_08_claims_that_are_gone_are_released_on_certain_answers_only(
     assert await collector.look() == [], "the containers of a force-deleted pod run on for a while"
     await collector.look()
     assert done == (["default/claim-1"] if released else [])
+
+
+@pytest.mark.looptime
+async def test_08_a_disk_that_cannot_be_read_is_looked_at_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    looks: list[str] = []
+
+    def held() -> list[ClaimRef]:
+        looks.append("look")
+        raise PermissionError("the disk")
+
+    async def release(_: object) -> str:
+        return ""
+
+    collector = OrphanCollector(
+        ScriptedServer().api(), held=held, busy=lambda _: False, release=release
+    )
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1500):
+            await collector.run()
+    assert len(looks) == 3
+    assert caplog.text.count("PermissionError: the disk") == 3
 
 
 async def test_09_a_device_that_is_still_prepared_is_not_given_to_a_second_claim(
@@ -345,6 +368,7 @@ async def test_22_a_retry_while_the_first_call_still_works_starts_nothing_new(
     store: cdi.Store,
     server: ScriptedServer,
     kubelet: FakeKubelet,
+    arrivals: list[str],
 ) -> None:
     """k/k #119414, #117146."""
     kubelet.timings = Timings(call=0.2)
@@ -355,9 +379,12 @@ async def test_22_a_retry_while_the_first_call_still_works_starts_nothing_new(
         for _ in range(3):
             with pytest.raises(PrepareFailed, match="DEADLINE_EXCEEDED"):
                 await kubelet.prepare(DRIVER, ref())
-        driver.gate.set()
         kubelet.timings = Timings()
-        await kubelet.prepare(DRIVER, ref())
+        before = len(arrivals)
+        last = asyncio.create_task(kubelet.prepare(DRIVER, ref()))
+        await until(lambda: len(arrivals) > before)
+        driver.gate.set()
+        await last
     assert driver.calls == ["prepare claim-1"]
 
 

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from draplugin import Device, SlicePublisher
 from draplugin.kube import Backoff
+from draplugin.slices.plan import split
 
 from .builders import DRIVER, NODE
 from .scripted import ScriptedServer, answer, status, stream
@@ -84,6 +85,44 @@ async def test_a_write_that_fails_is_tried_again_until_it_succeeds(
     assert publication.complete
     assert publication.problem == ""
     assert len(server.asked("POST", SLICES)) == 4
+
+
+async def test_a_device_wished_away_while_the_server_refuses_it_stops_nothing(
+    server: ScriptedServer,
+) -> None:
+    slices = Slices(server, [], "b")
+    publisher = slices.publisher()
+
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        publisher.wish([Device("b")])
+        causes = [{"field": "spec.devices[0].attributes[x]"}]
+        body = {"code": 422, "reason": "Invalid", "message": "no", "details": {"causes": causes}}
+        return web.json_response(body, status=422)
+
+    server.on("POST", SLICES, refuse, slices.create)
+    async with publisher, asyncio.timeout(10):
+        publisher.wish([Device("a", {"x": 1})])
+        await slices.made.wait()
+        publication = await publisher.publish([Device("b")])
+    assert (publication.complete, publication.drops) == (True, ())
+
+
+async def test_a_fault_of_our_own_is_told_and_tried_again(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    slices = Slices(server, [], "a")
+    original, faults = split, [ZeroDivisionError("broken")]
+
+    def faulty(*arguments: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return original(*arguments)
+
+    monkeypatch.setattr("draplugin.slices.publisher.split", faulty)
+    async with slices.publisher() as publisher, asyncio.timeout(10):
+        publication = await publisher.publish([Device("a")])
+    assert (publication.complete, publication.problem) == (True, "")
+    assert "ZeroDivisionError: broken" in caplog.text
 
 
 async def test_while_it_fails_the_reason_is_told(server: ScriptedServer) -> None:

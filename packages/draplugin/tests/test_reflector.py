@@ -205,6 +205,18 @@ async def test_other_errors_in_the_stream_are_typed_too() -> None:
     assert script.asked == ["list", "watch", "watch"]
 
 
+async def test_what_nobody_foresaw_costs_a_list_and_not_the_copy(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nameless: Event = ("ADDED", {"metadata": {"resourceVersion": "9"}})
+    script = Script([ONE, ([secret("a", 1), secret("b", 9)], 50)], [[nameless], QUIET])
+    reflector, changes = await run(script, 60)
+    assert script.asked == ["list", "watch", "list", "watch"]
+    assert changes == ["added ns/a@1", "added ns/b@9"]
+    assert (reflector.restarts, reflector.problem) == ({"unexpected": 1}, None)
+    assert "KeyError: 'name'" in caplog.text
+
+
 async def test_a_subscriber_that_fails_does_not_cost_the_others() -> None:
     script, seen = Script([ONE], [QUIET]), []
 

@@ -14,12 +14,14 @@ from draplugin.sockets import (
     LIMIT,
     SocketPathTooLong,
     Sockets,
+    answers,
     check_driver_name,
     hidden_name,
     place,
     socket_names,
     sweep,
 )
+from draplugin.wire import SocketServer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +99,10 @@ def listening(path: Path) -> socket.socket:
     return server
 
 
+def contents(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
 def dead(path: Path) -> None:
     listening(path).close()
 
@@ -127,7 +133,7 @@ def test_the_sweep_takes_dead_sockets_of_this_driver_only(kubelet_root: Path) ->
     plugins.mkdir()
     uid = str(uuid.UUID(int=1))
     mine = [registry / "d.x-reg.sock", registry / f"d.x-{uid}-reg.sock", plugins / "dra.sock"]
-    mine += [plugins / f"dra-{uid}.sock", plugins / ".dra01234567"]
+    mine += [plugins / f"dra-{uid}.sock", plugins / ".dab12z9"]
     theirs = [registry / "other-reg.sock", registry / f"d.x-y-{uid}-reg.sock"]
     for path in (*mine, *theirs):
         dead(path)
@@ -135,6 +141,43 @@ def test_the_sweep_takes_dead_sockets_of_this_driver_only(kubelet_root: Path) ->
     assert sorted(sweep("d.x", plugins, registry)) == sorted(mine)
     assert all(path.exists() for path in theirs)
     assert (plugins / "data.json").exists()
+
+
+@pytest.mark.parametrize("length", [20, 40, 50])
+def test_the_sweep_takes_the_dead_sockets_of_a_pods_instance_whatever_their_names(
+    kubelet_root: Path, length: int
+) -> None:
+    """Long driver names leave no room for a UID in them; kill -9 leaves their sockets all the same."""
+    driver, uid = "d" * length, str(uuid.UUID(int=1))
+    # As long as the kubelet's own.
+    registry = kubelet_root / "r".ljust(33 - len(str(kubelet_root)), "r")
+    plugins = kubelet_root / "p".ljust(24 - len(str(kubelet_root)), "p") / driver
+    for directory in (registry, plugins):
+        directory.mkdir(parents=True)
+    names = socket_names(driver, plugins, registry, uid)
+    for path in (names.registration, names.dra):
+        dead(path)
+    assert sorted(sweep(driver, plugins, registry)) == sorted([names.registration, names.dra])
+
+
+async def test_a_server_serves_on_the_longest_path_there_can_be(kubelet_root: Path) -> None:
+    directory = kubelet_root / ("d" * (LIMIT - len(str(kubelet_root)) - len("//dra.sock")))
+    directory.mkdir()
+    path = directory / "dra.sock"
+    assert len(str(path)) == LIMIT
+    server = SocketServer([])
+    await server.start(path)
+    assert answers(path)
+    await server.stop(0)
+    assert contents(directory) == []
+
+
+async def test_a_server_that_cannot_take_its_place_leaves_nothing(kubelet_root: Path) -> None:
+    (kubelet_root / "dra.sock").mkdir()
+    server = SocketServer([])
+    with pytest.raises(IsADirectoryError, match="is a directory; remove it"):
+        await server.start(kubelet_root / "dra.sock")
+    assert contents(kubelet_root) == ["dra.sock"]
 
 
 def test_the_sweep_leaves_what_answers(kubelet_root: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeVar
 
@@ -27,6 +27,10 @@ STOPPING = "the driver is shutting down; its next instance will answer"
 
 T = TypeVar("T")
 Refusal = Callable[[Claim | ClaimRef, str], None]
+
+
+class _UnreadableError(Exception):
+    """The API server does not say what is claimed; the text is the claim's error."""
 
 
 class ClaimService:
@@ -113,8 +117,8 @@ class ClaimService:
             answer = await work()
         except Refused as error:
             answer = PrepareAnswer(error=str(error) or "refused by the driver")
-        except ApiError as error:
-            answer = PrepareAnswer(error=f"cannot read claim {ref}: {error}")
+        except _UnreadableError as error:
+            answer = PrepareAnswer(error=str(error))
         except Exception as error:
             _log.exception("%s of claim %s (%s) failed", operation, ref, ref.uid)
             answer = PrepareAnswer(error=f"{operation} failed: {type(error).__name__}: {error}")
@@ -142,6 +146,8 @@ class ClaimService:
             obj = await self._api.get(RESOURCECLAIMS, ref.name, ref.namespace)
         except NotFound:
             raise Refused(f"claim {ref} does not exist") from None
+        except ApiError as error:
+            raise _UnreadableError(f"cannot read claim {ref}: {error}") from error
         claim = claims.from_object(obj, self._driver)
         claims.check(claim, ref.uid, self._driver)
         names = claims.ambiguous_classes(claim)
@@ -154,6 +160,8 @@ class ClaimService:
                 found[name] = await self._api.get(DEVICECLASSES, name)
             except NotFound:
                 continue
+            except ApiError as error:
+                raise _UnreadableError(f"cannot read device class {name}: {error}") from error
         return found
 
     async def _prepare_claim(self, claim: Claim) -> PreparedClaim:
@@ -202,21 +210,34 @@ class ClaimService:
 
 def completed(claim: Claim, devices: Sequence[Prepared]) -> tuple[Prepared, ...]:
     """The driver's answer with what the allocation knows filled in; Refused when they disagree."""
-    done = tuple(_complete(claim, device) for device in devices)
+    done: list[Prepared] = []
+    taken: set[_Share] = {(d.pool, d.device, d.share_id) for d in devices if d.share_id is not None}
+    for device in devices:
+        filled = _complete(claim, device, taken)
+        taken.add((filled.pool, filled.device, filled.share_id))
+        if filled not in done:
+            done.append(filled)
     answered = {(d.pool, d.device, d.share_id) for d in done}
     for allocation in claim.allocations:
         if (allocation.pool, allocation.device, allocation.share_id) not in answered:
             raise Refused(f"the driver did not prepare device {allocation.device} of {claim.ref}")
-    return done
+    return tuple(done)
 
 
-def _complete(claim: Claim, device: Prepared) -> Prepared:
+_Share = tuple[str, str, str | None]
+
+
+def _complete(claim: Claim, device: Prepared, taken: Set[_Share]) -> Prepared:
     mine = _allocations_of(claim, device)
     if not mine:
         raise Refused(f"the driver prepared {device.device}, which {claim.ref} was not given")
+    # A driver that goes through the allocations need not know of shares: one answer, one share.
+    shares = [a.share_id for a in mine if (a.pool, a.device, a.share_id) not in taken]
+    share = shares[0] if shares else mine[0].share_id
+    mine = [allocation for allocation in mine if allocation.share_id == share]
     filled = replace(
         device,
-        share_id=mine[0].share_id,
+        share_id=share,
         admin_access=all(allocation.admin_access for allocation in mine),
     )
     return cdi.with_requests(filled, device.requests or [a.request for a in mine])

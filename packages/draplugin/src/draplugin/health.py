@@ -17,7 +17,6 @@ from .kube import Backoff
 from .wire import DeviceHealth
 
 _log = logging.getLogger(__name__)
-MESSAGE_LIMIT = 1024
 
 
 @runtime_checkable

@@ -44,9 +44,12 @@ class OrphanCollector:
         self._suspects: frozenset[ClaimRef] = frozenset()
 
     async def run(self) -> None:
-        """Collect until cancelled."""
+        """Collect until cancelled; what goes wrong is logged and looked at again."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                _log.exception("cannot look for claims that are gone")
             await asyncio.sleep(CONFIRM_AFTER if self._suspects else EVERY)
 
     async def look(self) -> list[ClaimRef]:

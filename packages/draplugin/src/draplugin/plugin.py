@@ -176,13 +176,17 @@ class Plugin:
         if servers is None:
             return
         dra, registration = servers
-        await registration.stop(0)
-        for task in tuple(self._background):
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-        await self._claims.stop(grace)
-        await self._health.stop()
-        await dra.stop(1.0)
+        try:
+            await registration.stop(0)
+            for task in tuple(self._background):
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
+            await self._claims.stop(grace)
+            await self._health.stop()
+            await dra.stop(1.0)
+        finally:
+            # Also when stopping itself is cut short: the kubelet would go on dialling.
+            dra.unlist()
         self._set(Registration("stopped", since=time.time()))
 
     async def __aenter__(self) -> Plugin:
@@ -269,4 +273,9 @@ class Plugin:
     def _spawn(self, work: Coroutine[Any, Any, object], name: str) -> None:
         task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work, name=name)
         self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[object]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("%s failed: %r", task.get_name(), error, exc_info=error)

@@ -42,6 +42,8 @@ class Site:
         KUBECONFIG, KUBELET_PLUGINS, KUBELET_REGISTRY and CDI_DIR replace the defaults outside of a
         pod. Raises KeyError without a node's name: a wrong guess would publish for another node.
         """
+        if not environment.get("NODE_NAME"):
+            raise KeyError("NODE_NAME is not set; in a pod: fieldRef spec.nodeName")
         async with await Api.connect(environment.get("KUBECONFIG")) as api:
             yield cls(
                 api,

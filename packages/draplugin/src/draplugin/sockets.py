@@ -19,11 +19,14 @@ import os
 import re
 import secrets
 import socket
+import string
 from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT = 107
-HIDDEN = ".dra"
+# With six digits behind it as long as `dra.sock`: a hidden name fits wherever the name does.
+HIDDEN = ".d"
+_ALPHABET = string.ascii_lowercase + string.digits
 _driver = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\Z")
 _uuid = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
@@ -74,7 +77,7 @@ def _digest(text: str, size: int) -> str:
 
 def _first_fitting(directory: Path, names: list[str]) -> Path:
     for name in names:
-        if len(os.fsencode(directory / name)) <= LIMIT:
+        if _fits(directory / name):
             return directory / name
     shortest = min(len(os.fsencode(directory / name)) for name in names)
     raise SocketPathTooLong(
@@ -83,9 +86,13 @@ def _first_fitting(directory: Path, names: list[str]) -> Path:
     )
 
 
+def _fits(path: Path) -> bool:
+    return len(os.fsencode(path)) <= LIMIT
+
+
 def hidden_name(target: Path) -> Path:
     """A fresh name beside `target` that the kubelet's watcher ignores."""
-    return target.with_name(f"{HIDDEN}{secrets.token_hex(4)}")
+    return target.with_name(HIDDEN + "".join(secrets.choice(_ALPHABET) for _ in range(6)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +126,15 @@ def sweep(driver: str, plugins: Path, registry: Path) -> list[Path]:
     After a kill -9 the kubelet would go on dialling them. A socket somebody listens on stays, be
     it ours or not.
     """
-    old_registration = re.compile(rf"{re.escape(driver)}-({_uuid}-)?reg\.sock\Z")
-    old_endpoint = re.compile(rf"(dra(-{_uuid})?\.sock|{re.escape(HIDDEN)}[0-9a-f]{{8}})\Z")
-    hidden = re.compile(rf"{re.escape(HIDDEN)}[0-9a-f]{{8}}\Z")
+    # A hash is looked for only where a UID does not fit: it might be part of another's name.
+    whole = _fits(registry / f"{driver}-{'0' * 36}-reg.sock")
+    pod = _uuid if whole else rf"{_uuid}|[\w-]{{11}}"
+    old_registration = re.compile(rf"{re.escape(driver)}-(({pod})-)?reg\.sock\Z")
+    old_endpoint = re.compile(rf"(dra(-{_uuid}|-[\w-]{{11}})?|d-[\w-]{{11}})\.sock\Z")
+    hidden = re.compile(rf"{re.escape(HIDDEN)}[a-z0-9]{{6}}\Z")
     removed = []
-    for directory, patterns in ((registry, (old_registration, hidden)), (plugins, (old_endpoint,))):
+    for directory, old in ((registry, old_registration), (plugins, old_endpoint)):
+        patterns = (old, hidden)
         for path in sorted(directory.iterdir()) if directory.is_dir() else ():
             if any(p.match(path.name) for p in patterns) and path.is_socket() and not answers(path):
                 path.unlink(missing_ok=True)

@@ -58,7 +58,8 @@ class DeviceHealth:
     """A device's health as told to the kubelet.
 
     `healthy` None means unknown. The kubelet forgets it `timeout` seconds after the message
-    (servers of 1.35+; 30 s before), so it is sent again in time by the framework.
+    (1.35 and later; 30 s before), so a driver yields it again in time. It cuts `message` at 1024
+    characters. `updated` is Unix time.
     """
 
     pool: str
@@ -208,14 +209,19 @@ class SocketServer:
         """Serve on `path`, over whatever socket is there."""
         if len(os.fsencode(path)) > LIMIT:
             raise ValueError(f"{path} is longer than {LIMIT} bytes")
-        server = grpc.aio.server()
+        self._server = server = grpc.aio.server()
         server.add_generic_rpc_handlers(tuple(self._services))
         hidden = hidden_name(path)
-        server.add_insecure_port(f"unix:{hidden}")
-        await server.start()
-        # The kubelet runs as root; nobody else has business with these sockets.
-        hidden.chmod(0o600)
-        self._server, self._placed = server, place(hidden, path)
+        try:
+            server.add_insecure_port(f"unix:{hidden}")
+            await server.start()
+            # The kubelet runs as root; nobody else has business with these sockets.
+            hidden.chmod(0o600)
+            self._placed = place(hidden, path)
+        except BaseException:
+            await self.stop(0)
+            hidden.unlink(missing_ok=True)
+            raise
 
     @property
     def in_place(self) -> bool:

@@ -150,7 +150,7 @@ class Reflector:
         await self.stop()
 
     async def run(self) -> None:
-        """List and watch until cancelled; never raises an ApiError."""
+        """List and watch until cancelled; never raises an error."""
         while True:
             wait = await self._step()
             if wait > 0:
@@ -169,6 +169,11 @@ class Reflector:
             return self._restart("gone", error)
         except ApiError as error:
             return self._failed(type(error).__name__.lower(), error)
+        except Exception as error:
+            # An object nobody foresaw must not end the copy for good; a list makes it whole again.
+            _log.exception("%s: unexpected", self.resource.plural)
+            self._version = None
+            return self._failed("unexpected", ApiError(repr(error)))
 
     def _restart(self, cause: str, error: ApiError) -> float:
         self.restarts[cause] = self.restarts.get(cause, 0) + 1

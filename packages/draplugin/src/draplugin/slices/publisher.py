@@ -223,6 +223,11 @@ class SlicePublisher:
         except ApiError as error:
             self._failed(error)
             return False
+        except Exception as error:
+            # A fault of ours must not end the publishing for good, nor stay unsaid.
+            _log.exception("publishing %s failed", self.pool.prefix)
+            self._failed(error)
+            return False
         self._backoff.reset()
         self._report(publication)
         async with self._progress:
@@ -231,11 +236,13 @@ class SlicePublisher:
             self._progress.notify_all()
         return True
 
-    def _failed(self, error: ApiError) -> None:
+    def _failed(self, error: Exception) -> None:
         self._recorder.publish_failed(type(error).__name__)
         if not self._publication.problem:
             _log.warning("cannot publish %s: %s; trying again", self.pool.prefix, error)
-        self._publication = replace(self._publication, problem=str(error), complete=False)
+        self._publication = replace(
+            self._publication, problem=str(error) or repr(error), complete=False
+        )
 
     async def _sync(self) -> Publication:
         """Plan and write until nothing is left to do."""
@@ -345,7 +352,11 @@ class SlicePublisher:
             match = _cause.search(field)
             if not match or int(match[1]) >= len(body["spec"]["devices"]):
                 continue
-            device = sanitized[body["spec"]["devices"][int(match[1])]["name"]]
+            device = sanitized.get(body["spec"]["devices"][int(match[1])]["name"])
+            if device is None:
+                # Wished away while the server was asked: the next attempt is another one.
+                learned = True
+                continue
             key = _key.search(field)
             what = f"{match[2]} {key[1]}" if key else ("taints" if match[2] == "taints" else "")
             before, names = self._refused.get(device.name, (None, frozenset[str]()))

@@ -46,7 +46,7 @@ class Relay:
 
 @dataclass(frozen=True)
 class Run:
-    """One contender in one round: nanoseconds of CPU per event, of latency, and lost frames."""
+    """One contender in one round: nanoseconds of CPU per moved event, of latency; lost frames."""
 
     cpu: float
     p50: int
@@ -127,9 +127,8 @@ def _drive(program: Path, relay: Relay, rate: int) -> Run:
     done = subprocess.run(command, pass_fds=[fd], check=True, stdout=subprocess.PIPE)
     spent = _cpu(relay.pid) - before
     told = json.loads(done.stdout)
-    return Run(
-        spent / (4 * told["frames"]), told["p50"], told["p99"], told["frames"] - told["seen"]
-    )
+    moved = max(4 * told["seen"], 1)
+    return Run(spent / moved, told["p50"], told["p99"], told["frames"] - told["seen"])
 
 
 def _cpu(pid: int) -> int:
@@ -150,9 +149,15 @@ def _print(rate: int, rounds: Sequence[Mapping[str, Run]]) -> None:
         lost = sum(each[name].lost for each in rounds)
         p50, p99 = (_added(rounds, name, which) for which in ("p50", "p99"))
         print(f"  {name:12} {cpu:10.2f} {p50:>18} {p99:>18} {lost:12}", flush=True)
-    ours = median(each["uinputrelay"].cpu / each["c"].cpu for each in rounds)
-    said = "met" if ours <= GOAL else "NOT met"
-    print(f"  goal of {GOAL} times the C relay's CPU: {said}")
+    print(f"  goal of {GOAL} times the C relay's CPU and no frame lost: {_verdict(rounds)}")
+
+
+def _verdict(rounds: Sequence[Mapping[str, Run]]) -> str:
+    if any(each[name].lost for each in rounds for name in ("direct", "c")):
+        return "not to be told: this machine is too busy for this rate, the C relay loses frames"
+    ratio = median(each["uinputrelay"].cpu / each["c"].cpu for each in rounds)
+    lost = any(each["uinputrelay"].lost for each in rounds)
+    return "NOT met" if lost or ratio > GOAL else "met"
 
 
 def _added(rounds: Sequence[Mapping[str, Run]], name: str, which: str) -> str:

@@ -43,6 +43,11 @@ def test_events_survive_their_bytes(events: list[tuple[int, int, int]]) -> None:
     assert kernel.decode(kernel.encode(events)) == events
 
 
+@given(st.frozensets(st.integers(0, 0x2FF)))
+def test_set_bits_are_listed_in_order(bits: frozenset[int]) -> None:
+    assert list(kernel.set_bits(sum(1 << bit for bit in bits))) == sorted(bits)
+
+
 def test_an_error_says_which_call_failed() -> None:
     with (
         open("/dev/null") as null,  # noqa: PTH123

@@ -12,7 +12,7 @@ import fcntl
 import os
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from . import codes
 from .model import AbsInfo, Snapshot
@@ -113,7 +113,15 @@ def uniq(fd: int) -> str:
 def bits(fd: int, number: int, count: int, what: str) -> tuple[int, ...]:
     """Read one bitmap and list its set bits."""
     value = int.from_bytes(_ask(fd, number, (count + 63) // 64 * 8, what), "little")
-    return tuple(bit for bit in range(count) if value >> bit & 1)
+    return tuple(set_bits(value & (1 << count) - 1))
+
+
+def set_bits(value: int) -> Iterator[int]:
+    """Yield the numbers of the set bits, in order; most bitmaps hold few."""
+    while value:
+        lowest = value & -value
+        yield lowest.bit_length() - 1
+        value ^= lowest
 
 
 def absinfo(fd: int, code: int) -> AbsInfo:

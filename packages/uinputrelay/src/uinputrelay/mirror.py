@@ -106,6 +106,7 @@ class Mirror:
         except BaseException:
             os.close(self.fd)
             raise
+        self._asking = -1
         self._plain = tuple(code for code in plan.absinfo if not _is_mt(code))
         self._slots = _slot_codes(plan.absinfo)
 
@@ -115,22 +116,14 @@ class Mirror:
         The current slot stays unknown: the kernel tells the one it announced last, not the one the
         next ABS_MT_* value would go to.
         """
-        fd = self._open()
-        try:
-            return replace(read_state(fd, self._plain, *self._slots), slot=UNKNOWN_SLOT)
-        finally:
-            os.close(fd)
+        return replace(read_state(self._node(), self._plain, *self._slots), slot=UNKNOWN_SLOT)
 
     def set_flat(self, flats: Mapping[int, int]) -> None:
         """Tell readers of the mirror which flat an axis has; the kernel itself ignores it."""
-        fd = self._open()
-        try:
-            for code, flat in flats.items():
-                now = kernel.absinfo(fd, code)
-                if now.flat != flat:
-                    kernel.set_absinfo(fd, code, now._replace(flat=flat))
-        finally:
-            os.close(fd)
+        for code, flat in flats.items():
+            now = kernel.absinfo(self._node(), code)
+            if now.flat != flat:
+                kernel.set_absinfo(self._node(), code, now._replace(flat=flat))
 
     def drain(self) -> None:
         """Throw away what consumers wrote (LEDs, sounds): events go one way."""
@@ -142,10 +135,27 @@ class Mirror:
 
     def close(self) -> None:
         """Destroy the device; its readers get ENODEV."""
+        if self._asking >= 0:
+            os.close(self._asking)
+            self._asking = -1
         os.close(self.fd)
 
-    def _open(self) -> int:
-        return os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    def _node(self) -> int:
+        """Open the mirror's own node once, to ask it; no event wakes or fills that descriptor.
+
+        Closing an evdev node waits for every processor (drivers/input/evdev.c,
+        evdev_detach_client, synchronize_rcu). Done at each loss it took longer than the real node's
+        queue lasts, and the next loss was certain.
+        """
+        if self._asking < 0:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                kernel.set_mask(fd, frozenset())
+            except BaseException:
+                os.close(fd)
+                raise
+            self._asking = fd
+        return self._asking
 
 
 def _open_uinput(path: str) -> int:

@@ -23,8 +23,8 @@ from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, Wish
 from uinputrelay.engine import PACE, Engine
 from uinputrelay.mirror import Blueprint, Mirror, blueprint
 
-RATES = (1000, 8000)  # events/s; a frame has four
-SECONDS = 3
+RATES = (1000, 4000, 8000)  # events/s; a frame has four
+SECONDS = 2
 ROUNDS = 3
 GOAL = 1.2
 STICK = AbsInfo(128, 0, 255)

@@ -16,16 +16,15 @@ from draplugin.api import (
     DecodeError,
     DeviceClass,
     DeviceSelector,
+    DeviceToleration,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
     read,
     validate,
 )
-from draplugin.api.codec import encode
 from draplugin.cel import NEWEST, CompileError, Selector, Version, compile_stored, guards
-from draplugin.explain.matching import Way, evaluate
-from draplugin.explain.report import ways
+from draplugin.explain.matching import Way, evaluate, selectable, ways
 
 _Devices = Mapping[str, Mapping[str, Any]]
 KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
@@ -88,7 +87,8 @@ def _regrets(
     for path, way in _ways(value):
         owner = classes.get(way.device_class_name)
         offered = _matching(owner.spec.selectors if owner else (), devices)
-        yield from _of_selectors(path, way.selectors, offered)
+        yield from _of_selectors(f"{path}.selectors", way.selectors, offered)
+        yield from _of_tolerations(f"{path}.tolerations", way.tolerations)
 
 
 def _ways(value: object) -> Iterator[tuple[str, Way]]:
@@ -101,7 +101,23 @@ def _ways(value: object) -> Iterator[tuple[str, Way]]:
     for index, request in enumerate(requests):
         for position, (_, way) in enumerate(ways(request)):
             step = f".firstAvailable[{position}]" if request.first_available else ".exactly"
-            yield f"{prefix}.devices.requests[{index}]{step}.selectors", way
+            yield f"{prefix}.devices.requests[{index}]{step}", way
+
+
+def _of_tolerations(path: str, tolerations: Sequence[DeviceToleration]) -> Iterator[Cause]:
+    for index, toleration in enumerate(tolerations):
+        # Allocated in spite of NoExecute, deleted because of it: see draplugin.explain.eviction.
+        covered = any(_names_no_execute(other, toleration) for other in tolerations)
+        if not toleration.effect and not covered:
+            text = (
+                "without effect it lets the claim have devices with NoExecute taints, and then has"
+                " its pods deleted: add one with effect: NoExecute, or say effect: NoSchedule"
+            )
+            yield Cause(f"{path}[{index}]", "NoEffect", text)
+
+
+def _names_no_execute(one: DeviceToleration, other: DeviceToleration) -> bool:
+    return one.effect == "NoExecute" and one.key in ("", other.key)
 
 
 def _matching(selectors: Sequence[DeviceSelector], devices: _Devices) -> _Devices:
@@ -151,7 +167,7 @@ def _devices(slices: Iterable[ResourceSlice]) -> Iterator[tuple[str, Mapping[str
     for part in slices:
         for device in part.spec.devices or ():
             name = f"{part.spec.driver}/{part.spec.pool.name}/{device.name}"
-            yield name, {"driver": part.spec.driver, **encode(device)}
+            yield name, selectable(part.spec.driver, device)
 
 
 def _names_a_driver(selectors: Sequence[DeviceSelector]) -> bool:

@@ -74,6 +74,12 @@ class Server:
         said: dict[str, Any] = json.loads(answer.read() or "{}")
         return answer.status, said
 
+    def changes(self, path: str, since: str) -> list[dict[str, Any]]:
+        """What happened to a collection after a resourceVersion, as the events of a watch."""
+        query = f"watch=1&resourceVersion={since}&timeoutSeconds=1"
+        self._connection.request("GET", f"{path}?{query}")
+        return [json.loads(line) for line in self._connection.getresponse().read().splitlines()]
+
 
 def _causes(said: dict[str, Any]) -> frozenset[tuple[str, str]]:
     unknown = _UNKNOWN.findall(str(said.get("message", "")))

@@ -6,7 +6,11 @@ looks at that driver first, and what fails in one scene is not reached by anothe
 
 from __future__ import annotations
 
+import copy
+import json
 import random
+import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,22 +32,74 @@ class Scene:
     def driver(self) -> str:
         return f"{self.name}.example.com"
 
+    def named(self, name: str) -> Scene:
+        """The same for another name, so that both fit into one cluster."""
+        text = json.dumps([self.objects, self.allocations]).replace(self.name, name)
+        return Scene(name, *json.loads(text))
 
-def scenes(seed: int, count: int) -> list[Scene]:
-    """So many scenes."""
+    def smaller(self) -> Iterator[Scene]:
+        """The same with one thing less."""
+        for path in list(_removable(self.objects)):
+            objects = copy.deepcopy(self.objects)
+            *way, last = path
+            owner: Any = objects
+            for step in way:
+                owner = owner[step]
+            del owner[last]
+            left = {obj["metadata"]["name"] for obj in objects}
+            yield Scene(
+                self.name, objects, {n: a for n, a in self.allocations.items() if n in left}
+            )
+
+
+def scenes(seed: int, count: int, *, broken_pools: bool = False) -> list[Scene]:
+    """So many scenes.
+
+    With `broken_pools` their pools may be incomplete, or of several generations. One that is not
+    complete ends every request for all devices, of whatever driver: they are told apart.
+    """
     rng = random.Random(seed)
-    return [_scene(rng, f"s{number}") for number in range(count)]
+    letter = "b" if broken_pools else "s"
+    return [_scene(rng, f"{letter}{number:04}", broken_pools) for number in range(count)]
 
 
-def _scene(rng: random.Random, name: str) -> Scene:
+def _scene(rng: random.Random, name: str, broken_pools: bool) -> Scene:
     scene = Scene(name)
     scene.objects += [_class(rng, scene)] if rng.random() < 0.95 else []
     slices = [_slice(rng, scene, node) for node in NODES if rng.random() < 0.85]
     scene.objects += slices
+    if broken_pools:
+        scene.objects += [another for part in slices for another in _another(rng, part)]
     _hold_some(rng, scene, slices)
     scene.objects.append(_claim(rng, scene))
     scene.objects.append(_pod(scene))
     return scene
+
+
+_PARTS = ("selectors", "config", "constraints", "tolerations", "capacity", "taints")
+_ITEMS = ("devices", "requests", "selectors", "config", "firstAvailable")
+
+
+def _removable(objects: list[Object]) -> Iterator[tuple[str | int, ...]]:
+    """Where something is that a scene could do without."""
+    for index, obj in enumerate(objects):
+        if obj["kind"] == "ResourceSlice" or "-holds-" in obj["metadata"]["name"]:
+            yield (index,)
+        if obj["kind"] != "Pod":
+            yield from _within((index, "spec"), obj["spec"])
+
+
+def _within(path: tuple[str | int, ...], node: Any) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(node, list):
+        if path[-1] in _ITEMS and len(node) > 1:
+            yield from ((*path, index) for index in range(len(node)))
+        for index, item in enumerate(node):
+            yield from _within((*path, index), item)
+    elif isinstance(node, dict):
+        for name, item in node.items():
+            if name in _PARTS and not (name == "capacity" and "value" in str(item)):
+                yield (*path, name)
+            yield from _within((*path, name), item)
 
 
 def _metadata(name: str) -> Object:
@@ -95,7 +151,6 @@ def _slice(rng: random.Random, scene: Scene, node: str) -> Object:
         "pool": {
             "name": node,
             "generation": 1,
-            # One pool that is not complete would end every request for all devices, of any driver.
             "resourceSliceCount": 1,
         },
         "devices": [_device(rng, f"d{number}") for number in range(rng.randint(1, 5))],
@@ -104,12 +159,31 @@ def _slice(rng: random.Random, scene: Scene, node: str) -> Object:
     return {"apiVersion": GROUP, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
 
 
+def _another(rng: random.Random, part: Object) -> list[Object]:
+    """A second slice of a pool, or none where there should be one."""
+    pool = part["spec"]["pool"]
+    choice = rng.choice(("none", "missing", "second", "older", "newer", "twice"))
+    if choice == "none":
+        return []
+    if choice in ("missing", "second", "twice"):
+        pool["resourceSliceCount"] = 2
+    if choice == "missing":
+        return []
+    changed = {"older": 0, "newer": 2}.get(choice, 1)
+    devices = [_device(rng, f"d{number}") for number in range(2)]
+    if choice == "second":
+        devices = [_device(rng, "e0")]
+    spec = {**part["spec"], "pool": {**pool, "generation": changed}, "devices": devices}
+    return [{**part, "metadata": {"name": f"{part['metadata']['name']}-2"}, "spec": spec}]
+
+
 def _device(rng: random.Random, name: str) -> Object:
     attributes: Object = {"size": {"int": rng.randint(0, 4)}} if rng.random() < 0.9 else {}
     if rng.random() < 0.8:
         attributes["model"] = {"string": rng.choice(("a", "b", "ab"))}
     device: Object = {"name": name, "attributes": attributes}
-    device["capacity"] = {"memory": {"value": rng.choice(("1Gi", "2Gi", "4Gi"))}}
+    memory: Object = {"value": rng.choice(("1Gi", "2Gi", "4Gi"))}
+    device["capacity"] = {"memory": memory}
     if rng.random() < 0.25:
         effect = rng.choice(("NoSchedule", "NoExecute"))
         device["taints"] = [
@@ -117,25 +191,37 @@ def _device(rng: random.Random, name: str) -> Object:
         ]
     if rng.random() < 0.15:
         device["allowMultipleAllocations"] = True
+        memory |= rng.choice(_POLICIES)
     return device
+
+
+# How a shared capacity is divided.
+_POLICIES: tuple[Object, ...] = (
+    {},
+    {"requestPolicy": {"default": "1Gi", "validValues": ["1Gi"]}},
+    {"requestPolicy": {"default": "1Gi", "validRange": {"min": "512Mi", "step": "512Mi"}}},
+)
 
 
 def _hold_some(rng: random.Random, scene: Scene, slices: list[Object]) -> None:
     """Let other claims hold some devices, as their status says."""
     for part in slices:
         for device in part["spec"]["devices"]:
-            if rng.random() < 0.2 and "allowMultipleAllocations" not in device:
-                _hold(scene, part["spec"]["pool"]["name"], device["name"])
+            if rng.random() < 0.2:
+                _hold(rng, scene, part["spec"]["pool"]["name"], device)
 
 
-def _hold(scene: Scene, node: str, device: str) -> None:
-    name = f"{scene.name}-holds-{node}-{device}"
+def _hold(rng: random.Random, scene: Scene, node: str, device: Object) -> None:
+    name = f"{scene.name}-holds-{node}-{device['name']}"
     request = {"name": "r", "exactly": {"deviceClassName": scene.name}}
     spec = {"devices": {"requests": [request]}}
     scene.objects.append(
         {"apiVersion": GROUP, "kind": "ResourceClaim", "metadata": _metadata(name), "spec": spec}
     )
-    result = {"request": "r", "driver": scene.driver, "pool": node, "device": device}
+    result = {"request": "r", "driver": scene.driver, "pool": node, "device": device["name"]}
+    if "allowMultipleAllocations" in device:
+        result["shareID"] = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+        result["consumedCapacity"] = {"memory": rng.choice(("512Mi", "1Gi"))}
     scene.allocations[name] = {"devices": {"results": [result]}}
 
 
@@ -176,9 +262,21 @@ def _way(rng: random.Random, scene: Scene) -> Object:
         way["allocationMode"] = "All"
     else:
         way["count"] = rng.choice((1, 1, 2, 3))
-    if rng.random() < 0.4:
-        way["tolerations"] = [{"key": "example.com/bad", "operator": "Exists"}]
+    if rng.random() < 0.5:
+        way["tolerations"] = [{"key": "example.com/bad", **rng.choice(_TOLERATIONS)}]
+    if rng.random() < 0.2:
+        way["capacity"] = {"requests": {"memory": rng.choice(("512Mi", "1Gi", "3Gi"))}}
     return way
+
+
+_TOLERATIONS: tuple[Object, ...] = (
+    {"operator": "Exists"},
+    {"operator": "Exists", "effect": "NoExecute"},
+    {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600},
+    {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0},
+    {"operator": "Exists", "effect": "NoSchedule"},
+    {"operator": "Equal", "value": "x"},
+)
 
 
 def _pod(scene: Scene) -> Object:

@@ -268,3 +268,33 @@ def test_a_pod_is_looked_at_on_its_own_node() -> None:
     assert found is not None
     assert explain(world, found).verdict == "possible"
     assert explain(world, found, world.pods[0]).verdict == "waiting"
+
+
+NO_EXECUTE = device("t", taints=[{"key": "k", "effect": "NoExecute"}])
+
+
+@pytest.mark.parametrize(
+    ("toleration", "seconds"),
+    [
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, None),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30}, 30),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": -1}, 0),
+        ({"key": "k", "operator": "Exists"}, 0),
+        ({"operator": "Exists"}, 0),
+    ],
+)
+def test_a_toleration_lets_a_claim_have_a_device_and_not_always_keep_its_pods(
+    toleration: dict[str, Any], seconds: int | None
+) -> None:
+    said = told(claim(tolerations=[toleration]), CLASS, part("n1", NO_EXECUTE))
+    assert said.verdict == "possible"
+    assert [each.seconds for each in said.evictions] == ([] if seconds is None else [seconds])
+    advice = "let request r tolerate k:NoExecute with effect: NoExecute"
+    assert said.change == (advice if seconds == 0 else "nothing")
+
+
+def test_an_allocated_claim_is_told_that_its_pods_are_deleted() -> None:
+    said = told(holding("c", "n1", "t"), CLASS, part("n1", NO_EXECUTE))
+    assert [str(each) for each in said.evictions] == [
+        f"pods of this claim are deleted at once: {DRIVER}/n1/t has taint k:NoExecute"
+    ]

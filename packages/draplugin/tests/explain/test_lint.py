@@ -97,3 +97,24 @@ def test_the_rules_are_those_of_the_server_that_is_named() -> None:
     assert [(c.field, c.reason) for c in report.causes] == [("apiVersion", "NotServed")]
     old = {**in_class(DRIVER_CHECK), "apiVersion": "resource.k8s.io/v1alpha3"}
     assert lint(old, server=(1, 31)).accepted
+
+
+ANY_EFFECT = {"key": "k", "operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "regretted"),
+    [
+        ([ANY_EFFECT], True),
+        ([{**ANY_EFFECT, "effect": "NoExecute"}], False),
+        ([{**ANY_EFFECT, "effect": "NoSchedule"}], False),
+        ([ANY_EFFECT, {**ANY_EFFECT, "effect": "NoExecute"}], False),
+        ([ANY_EFFECT, {"operator": "Exists", "effect": "NoExecute"}], False),
+        ([ANY_EFFECT, {"key": "other", "operator": "Exists", "effect": "NoExecute"}], True),
+    ],
+)
+def test_a_toleration_that_keeps_no_pod_is_regretted(
+    tolerations: list[dict[str, Any]], regretted: bool
+) -> None:
+    where = "spec.devices.requests[0].exactly.tolerations[0]"
+    assert said(claim(tolerations=tolerations)) == ([("NoEffect", where)] if regretted else [])

@@ -52,19 +52,21 @@ class Selector:
     step: Step
     max_cost: int
 
-    def matches(self, device: Mapping[str, Any]) -> bool:
+    def matches(self, device: Mapping[str, Any] | Map) -> bool:
         """Whether the device is selected; raises what `evaluate` raises."""
         return self.evaluate(device).match
 
-    def evaluate(self, device: Mapping[str, Any]) -> Result:
+    def evaluate(self, device: Mapping[str, Any] | Map) -> Result:
         """Ask about a device in the shape of a ResourceSlice, with its `driver` beside the rest.
 
-        Raises `EvaluationError` or `AbortedError` (of which `CostExceededError` is one) where the
+        Who asks about one device many times reads it once, with `device_value`. Raises
+        `EvaluationError` or `AbortedError` (of which `CostExceededError` is one) where the
         scheduler would abort the allocation.
         """
         meter = Meter(COST_LIMIT)
         with _deep():
-            value = self.step.run(Frame(meter, {"device": device_value(device)}))
+            read = device if isinstance(device, Map) else device_value(device)
+            value = self.step.run(Frame(meter, {"device": read}))
         if not isinstance(value, bool):
             raise EvaluationError(f"the result is of type {type_name(value)}, not bool")
         return Result(value, meter.cost)
@@ -193,4 +195,12 @@ def _capacity(name: str, value: Any) -> Value:
         raise EvaluationError(f"capacity {name}: {error}") from None
 
 
-__all__ = ["PatternError", "Result", "Selector", "compile_new", "compile_stored", "compiled"]
+__all__ = [
+    "PatternError",
+    "Result",
+    "Selector",
+    "compile_new",
+    "compile_stored",
+    "compiled",
+    "device_value",
+]

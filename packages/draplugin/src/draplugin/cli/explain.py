@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from draplugin.api import ObjectMeta, ResourceClaim
-from draplugin.explain import Block, Explanation, Pod, Status, World, explain, world_of
+from draplugin.explain import Block, Explanation, Matcher, Pod, Status, World, explain, world_of
 
 from .lint import objects_of
 from .output import UsageError, clean, paint, table
@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
         world, asked = _asked(options)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    told = [explain(world, claim, pod) for claim, pod in asked]
+    matcher = Matcher()
+    told = [explain(world, claim, pod, matcher) for claim, pod in asked]
     if not told:
         raise UsageError("there is no claim to explain")
     for explanation in told:
@@ -178,7 +179,8 @@ def render(told: Explanation) -> str:
     if told.blocks:
         lines += ["", paint("Configuration for the driver, later blocks override:", "head")]
         lines += [f"  {number}. {_block(block)}" for number, block in enumerate(told.blocks, 1)]
-    lines += [f"note: {clean(note)}" for note in told.notes]
+    notes = (*told.notes, *map(str, told.evictions))
+    lines += ["", *(f"Note: {clean(note)}" for note in notes)] if notes else []
     lines += ["", f"To change: {clean(told.change)}"]
     return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from .allocator import Given, Outcome, allocate
 from .configuration import Block
+from .eviction import Eviction
 from .matching import Matcher, Status
 from .report import Explanation, Row, explain
 from .world import DeviceId, Node, Pod, PodClaim, World, world_of
@@ -9,6 +10,7 @@ from .world import DeviceId, Node, Pod, PodClaim, World, world_of
 __all__ = [
     "Block",
     "DeviceId",
+    "Eviction",
     "Explanation",
     "Given",
     "Matcher",

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from draplugin.api import ResourceClaim
 from draplugin.cel import CompileError, compile_stored
 
-from .matching import Status
+from .matching import Status, ways
 
 if TYPE_CHECKING:
     from .allocator import Outcome
+    from .eviction import Eviction
     from .report import Row
     from .world import World
 
@@ -36,13 +37,17 @@ def advise(
     return "ask for fewer devices, or for devices that can be had on one node together"
 
 
+def for_evictions(evictions: Sequence[Eviction]) -> str:
+    """What to change in a claim that can be allocated and would lose its pods at once."""
+    now = next((each for each in evictions if not each.seconds), None)
+    return f"let request {now.request} tolerate {now.taint} with effect: NoExecute" if now else ""
+
+
 def _of(rows: Sequence[Row], requests: set[str]) -> list[Row]:
     return [row for row in rows if row.request.partition("/")[0] in requests]
 
 
 def _classes(claim: ResourceClaim) -> list[tuple[str, str]]:
-    from .report import ways
-
     return [
         (name, way.device_class_name)
         for request in claim.spec.devices.requests
@@ -59,8 +64,6 @@ def _missing_class(world: World, claim: ResourceClaim, _: Sequence[Row]) -> str:
 
 
 def _broken_selector(world: World, claim: ResourceClaim, _: Sequence[Row]) -> str:
-    from .report import ways
-
     for request in claim.spec.devices.requests:
         for name, way in ways(request):
             owner = world.classes.get(way.device_class_name)
@@ -104,8 +107,6 @@ def _no_devices(world: World, _: ResourceClaim, rows: Sequence[Row]) -> str:
 
 
 def _count(_: World, claim: ResourceClaim, rows: Sequence[Row]) -> str:
-    from .report import ways
-
     for request in claim.spec.devices.requests:
         for name, way in ways(request):
             mine = [row for row in rows if row.request == name]

@@ -7,13 +7,37 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from draplugin.api import Device, DeviceClass, DeviceSelector, DeviceSubRequest, ExactDeviceRequest
+from draplugin.api import (
+    Device,
+    DeviceClass,
+    DeviceRequest,
+    DeviceSelector,
+    DeviceSubRequest,
+    DeviceTaint,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
 from draplugin.api.codec import encode
 from draplugin.cel import AbortedError, CompileError, EvaluationError, compile_stored
+from draplugin.cel.program import device_value
+from draplugin.cel.values import Map
 
 from .world import DeviceId
 
 Way = ExactDeviceRequest | DeviceSubRequest
+
+
+def ways(request: DeviceRequest) -> list[tuple[str, Way]]:
+    """The ways to serve a request, by the names that results carry."""
+    if request.exactly is not None:
+        return [(request.name, request.exactly)]
+    return [(f"{request.name}/{sub.name}", sub) for sub in request.first_available]
+
+
+def way_of(claim: ResourceClaim, name: str) -> Way | None:
+    """The way to serve a request that a result names."""
+    found = {n: way for request in claim.spec.devices.requests for n, way in ways(request)}
+    return found.get(name)
 
 
 class Status(StrEnum):
@@ -55,10 +79,10 @@ class Selected:
 
 @dataclass(slots=True)
 class Matcher:
-    """Asks selectors about devices, each pair once."""
+    """Asks selectors about the devices of one world, each pair once."""
 
     _known: dict[tuple[str, DeviceId], bool | str] = field(default_factory=dict)
-    _devices: dict[DeviceId, Mapping[str, Any]] = field(default_factory=dict)
+    _devices: dict[DeviceId, Map | str] = field(default_factory=dict)
 
     def ask(
         self, device_id: DeviceId, device: Device, device_class: DeviceClass | None, way: Way
@@ -79,16 +103,34 @@ class Matcher:
     def _evaluate(self, device_id: DeviceId, device: Device, expression: str) -> bool | str:
         key = (expression, device_id)
         if key not in self._known:
-            self._known[key] = evaluate(expression, self._input(device_id, device))
+            self._known[key] = self._asked(device_id, device, expression)
         return self._known[key]
 
-    def _input(self, device_id: DeviceId, device: Device) -> Mapping[str, Any]:
+    def _asked(self, device_id: DeviceId, device: Device, expression: str) -> bool | str:
         if device_id not in self._devices:
-            self._devices[device_id] = {"driver": device_id.driver, **encode(device)}
-        return self._devices[device_id]
+            self._devices[device_id] = _read(device_id.driver, device)
+        held = self._devices[device_id]
+        return held if isinstance(held, str) else evaluate(expression, held)
 
 
-def evaluate(expression: str, device: Mapping[str, Any]) -> bool | str:
+def _read(driver: str, device: Device) -> Map | str:
+    try:
+        return device_value(selectable(driver, device))
+    except EvaluationError as error:
+        return str(error)
+
+
+def selectable(driver: str, device: Device) -> Mapping[str, Any]:
+    """What selectors see of a device, in the shape of a ResourceSlice."""
+    return {
+        "driver": driver,
+        "attributes": encode(device.attributes),
+        "capacity": encode(device.capacity),
+        "allowMultipleAllocations": device.allow_multiple_allocations,
+    }
+
+
+def evaluate(expression: str, device: Mapping[str, Any] | Map) -> bool | str:
     """True or false, or the error that would abort an allocation."""
     try:
         return compile_stored(expression).matches(device)
@@ -104,6 +146,11 @@ def untolerated(device: Device, way: Way) -> str:
         if taint.effect not in ("NoSchedule", "NoExecute"):
             continue
         if not any(t.tolerates(taint.key, taint.value, taint.effect) for t in way.tolerations):
-            value = f"={taint.value}" if taint.value else ""
-            return f"{taint.key}{value}:{taint.effect}"
+            return taint_text(taint)
     return ""
+
+
+def taint_text(taint: DeviceTaint) -> str:
+    """A taint as `key=value:effect`."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"

@@ -47,9 +47,8 @@ def pools(world: World, node: Node) -> list[Pool]:
     """The pools of a node, by driver and name; those with binding conditions come last."""
     found: dict[tuple[str, str], list[ResourceSlice]] = {}
     for part in world.slices:
-        if _reaches(part, node):
-            found.setdefault((part.spec.driver, part.spec.pool.name), []).append(part)
-    made = [pool for key, parts in found.items() if (pool := _pool(world, *key, parts))]
+        found.setdefault((part.spec.driver, part.spec.pool.name), []).append(part)
+    made = [pool for key, parts in found.items() if (pool := _pool(*key, parts, node))]
     return sorted(made, key=lambda pool: (_binds(pool), pool.driver, pool.name))
 
 
@@ -62,13 +61,11 @@ def _reaches(part: ResourceSlice, node: Node) -> bool:
     return selected(node, spec.node_name, spec.all_nodes, spec.node_selector)
 
 
-def _pool(world: World, driver: str, name: str, parts: list[ResourceSlice]) -> Pool | None:
-    newest = max(part.spec.pool.generation for part in parts)
+def _pool(driver: str, name: str, everywhere: list[ResourceSlice], node: Node) -> Pool | None:
+    parts = [part for part in everywhere if _reaches(part, node)]
+    newest = max(part.spec.pool.generation for part in everywhere)
     here = [part for part in parts if part.spec.pool.generation == newest]
-    everywhere = [
-        part for part in world.slices if (part.spec.driver, part.spec.pool.name) == (driver, name)
-    ]
-    if any(part.spec.pool.generation > newest for part in everywhere):
+    if not here:
         return None
     current = [part for part in everywhere if part.spec.pool.generation == newest]
     wanted = here[0].spec.pool.resource_slice_count

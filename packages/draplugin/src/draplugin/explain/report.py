@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from draplugin.api import DeviceRequest, ResourceClaim
+from draplugin.api import ResourceClaim
 from draplugin.cel.quantity import QuantityError
 
-from . import advice
+from . import advice, eviction
 from .allocator import Outcome, allocate
 from .configuration import Block, blocks, recorded
-from .matching import Matcher, Status, Way, untolerated
+from .eviction import Eviction
+from .matching import Matcher, Status, Way, untolerated, ways
 from .pools import Offered, Pool, pools
 from .usage import Usage, fits, needed
 from .world import DeviceId, Node, Pod, World
@@ -35,7 +36,8 @@ class Explanation:
     """Everything that is said of a claim.
 
     `verdict` is allocated, possible, waiting or error. `summary` says it in words, `change` in one
-    line what to change; `notes` what else is worth knowing.
+    line what to change; `notes` what else is worth knowing; `evictions` what has its pods deleted
+    all the same.
     """
 
     claim: str
@@ -46,6 +48,7 @@ class Explanation:
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
     outcomes: Mapping[str, Outcome] = field(default_factory=dict, hash=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -55,12 +58,17 @@ class Explanation:
         return told
 
 
-def explain(world: World, claim: ResourceClaim, pod: Pod | None = None) -> Explanation:
-    """Why the claim is allocated, or is not; for a pod, on the nodes that pod may run on."""
+def explain(
+    world: World, claim: ResourceClaim, pod: Pod | None = None, matcher: Matcher | None = None
+) -> Explanation:
+    """Why the claim is allocated, or is not; for a pod, on the nodes that pod may run on.
+
+    Several claims of one world are told sooner with one `matcher`.
+    """
     name = f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"
     if claim.status.allocation is not None:
         return _allocated(world, claim, pod, name)
-    nodes, matcher = _nodes(world, pod), Matcher()
+    nodes, matcher = _nodes(world, pod), matcher or Matcher()
     if not nodes:
         summary = "cannot be allocated: no node has the labels that the pod asks for"
         return Explanation(
@@ -81,9 +89,12 @@ def explain(world: World, claim: ResourceClaim, pod: Pod | None = None) -> Expla
         given = ", ".join(f"{g.request}: {g.device_id}" for g in good.given or ())
         summary = f"can be allocated on {good.node.name}: {given or 'nothing is asked for'}"
         found = blocks(claim, world.classes, good.given or ())
+        driven = tuple(eviction.of_given(world, claim, good.given or ()))
         return Explanation(
-            *(name, "possible", summary, advised, good.node.name, rows, tuple(found)),
+            *(name, "possible", summary, advice.for_evictions(driven) or advised),
+            *(good.node.name, rows, tuple(found)),
             notes=tuple(_notes(world, claim)),
+            evictions=driven,
             outcomes=outcomes,
         )
     verdict = "error" if failed is not None else "waiting"
@@ -131,8 +142,10 @@ def _allocated(world: World, claim: ResourceClaim, pod: Pod | None, name: str) -
             change = "delete the pod and the claim, so that it is allocated where the pod can run"
     waits = [t for r in allocation.devices.results for t in r.binding_conditions]
     notes = (f"the scheduler waits for {', '.join(waits)}",) if waits else ()
-    found = tuple(recorded(claim))
-    return Explanation(name, "allocated", summary, change, "", rows, found, notes)
+    found, driven = tuple(recorded(claim)), tuple(eviction.of_allocation(world, claim))
+    return Explanation(
+        *(name, "allocated", summary, change, "", rows, found, notes), evictions=driven
+    )
 
 
 def _notes(world: World, claim: ResourceClaim) -> Iterator[str]:
@@ -151,13 +164,6 @@ def _notes(world: World, claim: ResourceClaim) -> Iterator[str]:
 
 def _class_names(claim: ResourceClaim) -> set[str]:
     return {way.device_class_name for r in claim.spec.devices.requests for _, way in ways(r)}
-
-
-def ways(request: DeviceRequest) -> list[tuple[str, Way]]:
-    """The ways to serve a request, by the names that results carry."""
-    if request.exactly is not None:
-        return [(request.name, request.exactly)]
-    return [(f"{request.name}/{sub.name}", sub) for sub in request.first_available]
 
 
 @dataclass(frozen=True, slots=True)

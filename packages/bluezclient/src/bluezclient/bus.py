@@ -215,6 +215,15 @@ def _error_of(reply: Message) -> BluezError:
     return error_from_dbus(reply.error_name or "", text)
 
 
+async def end(*tasks: asyncio.Future[Any]) -> None:
+    """Call tasks off and wait for them; what they raise is nobody's any more."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    for task in tasks:
+        _retrieve(task)
+
+
 def _retrieve(future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
         future.exception()

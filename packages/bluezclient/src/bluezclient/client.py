@@ -35,6 +35,7 @@ from bluezclient.bus import (
     DAEMON_PATH,
     Connection,
     Connector,
+    end,
     open_connection,
     system_bus,
 )
@@ -156,8 +157,7 @@ class Client:
                 await client._decided.wait()
                 yield client
         finally:
-            supervisor.cancel()
-            await asyncio.wait({supervisor})
+            await end(supervisor)
             await client._shut()
 
     @contextmanager
@@ -374,8 +374,7 @@ class Client:
                 await connection.call(device.adapter, ADAPTER, "RemoveDevice", "o", device.path)
             await gone
         finally:
-            gone.cancel()
-            await asyncio.wait({gone})
+            await end(gone)
 
     async def _until_gone(self, path: str) -> None:
         await self.until(lambda state: path not in state.devices, 2 * self.call_deadline)
@@ -508,10 +507,8 @@ class Client:
     async def _shut(self) -> None:
         if self._recheck is not None:
             self._recheck.cancel()
-        for task in list(self._tasks):
-            task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await end(*self._tasks)
         self._lose(Availability.BUS_LOST, "the client was closed")
 
     def _spawn(self, coroutine: Any) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from bluezclient.address import Address
 from bluezclient.agent import AGENT_PATH, Agent, Capability, Prompt, PromptHandler, PromptKind
-from bluezclient.bus import Connection, open_connection
+from bluezclient.bus import Connection, end, open_connection
 from bluezclient.classify import kind
 from bluezclient.discovery import Discovery
 from bluezclient.errors import (
@@ -388,7 +388,7 @@ class PairingWindow:
             await asyncio.shield(self._abandon(device.path, pair, connection))
             raise
         finally:
-            await _end(pair)
+            await end(pair)
 
     async def _outcome(
         self, device: Device, pair: asyncio.Task[list[object]], deadline: _Deadline
@@ -410,7 +410,7 @@ class PairingWindow:
                 raise PairingTimedOut(f"{device.address} was not paired before the deadline")
             await self._judge_reply(device, pair)
         finally:
-            await _end(bonded)
+            await end(bonded)
 
     async def _judge_reply(self, device: Device, pair: asyncio.Task[list[object]]) -> None:
         """`Pair` has answered before `Bonded` was seen: look at `Bonded` before believing it."""
@@ -447,7 +447,7 @@ class PairingWindow:
         try:
             await asyncio.wait({pair, resolved}, timeout=most, return_when=_FIRST)
         finally:
-            await _end(resolved)
+            await end(resolved)
 
     async def _trust(self, path: str) -> Device:
         """Trust what is bonded: never before that, and always before we return it."""
@@ -545,13 +545,6 @@ def _trusted(path: str) -> Callable[[State], bool]:
     return trusted
 
 
-async def _end(task: asyncio.Task[object]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()
-
-
 @asynccontextmanager
 async def pairing_window(
     client: Client,
@@ -568,5 +561,5 @@ async def pairing_window(
         await window.until_open(2 * client.call_deadline)
         yield window
     finally:
-        await _end(holder)
+        await end(holder)
         await asyncio.shield(window.close())

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from bluezclient.address import Address, AddressError
+from bluezclient.bus import end
 from bluezclient.classify import kind
 from bluezclient.cli.output import Output, plain, table
 from bluezclient.cli.person import Person
@@ -211,9 +212,7 @@ async def _pair_shown(
         await asyncio.wait({pairing, shown}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         # A pairing that is called off still has to clear away behind itself.
-        for task in (pairing, shown):
-            task.cancel()
-        await asyncio.wait({pairing, shown})
+        await end(pairing, shown)
     if not shown.cancelled():
         shown.result()
     return pairing.result()

@@ -59,6 +59,15 @@ def test_a_configuration_of_a_kind_from_the_future_is_refused() -> None:
         from_object(obj, DRIVER)
 
 
+def test_a_claim_that_is_none_is_refused_and_a_newer_one_is_read() -> None:
+    obj = claim_object(ref())
+    obj["status"]["allocation"]["devices"]["newer"] = {"x": 1}
+    assert from_object(obj, DRIVER).allocations == (Allocation("cookie", DRIVER, NODE, "cookie-1"),)
+    obj["status"]["allocation"]["devices"]["results"] = "none"
+    with pytest.raises(Refused, match=r"status\.allocation\.devices\.results: must be a list"):
+        from_object(obj, DRIVER)
+
+
 def mutated(**status: Any) -> dict[str, Any]:
     obj = claim_object(ref())
     obj["status"] = {**obj["status"], **status}
@@ -137,7 +146,9 @@ TAINT = Taint("example.com/asleep", "NoExecute", "yes")
     [
         (Toleration("example.com/asleep", "Exists"), True),
         (Toleration("", "Exists"), True),
-        (Toleration("", "Equal", "yes"), False),
+        (Toleration("", "Equal", "yes"), True),
+        (Toleration("", "Equal", "no"), False),
+        (Toleration("example.com/asleep", "Other", "yes"), False),
         (Toleration("example.com/asleep", "Equal", "yes"), True),
         (Toleration("example.com/asleep", "Equal", "no"), False),
         (Toleration("example.com/asleep", "Exists", effect="NoSchedule"), False),

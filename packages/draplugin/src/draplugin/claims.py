@@ -7,32 +7,56 @@ servers before 1.35 also leave its requests empty: `with_class_requests` finds t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .kube.resources import Object
+from .api import (
+    DeviceAllocationConfiguration,
+    DeviceClass,
+    DeviceRequestAllocationResult,
+    DeviceToleration,
+    Misfit,
+    OpaqueDeviceConfiguration,
+    ResourceClaim,
+    read_known,
+)
+from .kube.resources import DEVICECLASSES, RESOURCECLAIMS, Object, Resource
 from .model import Allocation, Claim, OpaqueConfig, Refused, Toleration
+
+_CONFIG = "status.allocation.devices.config"
 
 
 def from_object(obj: Object, driver: str) -> Claim:
-    """The claim as `driver` sees it; Refused when it holds a configuration that is not opaque."""
-    metadata = obj["metadata"]
-    allocation = (obj.get("status") or {}).get("allocation") or {}
-    devices = allocation.get("devices") or {}
+    """The claim as `driver` sees it; Refused when it holds a configuration that is not opaque.
+
+    Fields of a newer API are passed over; what has the wrong type is Refused.
+    """
+    value, unknown = _read(RESOURCECLAIMS, obj)
+    assert isinstance(value, ResourceClaim)
+    allocation = value.status.allocation
     return Claim(
-        namespace=str(metadata.get("namespace", "")),
-        name=str(metadata["name"]),
-        uid=str(metadata.get("uid", "")),
+        namespace=value.metadata.namespace,
+        name=value.metadata.name,
+        uid=value.metadata.uid,
         allocations=tuple(
             _allocation(result)
-            for result in devices.get("results") or ()
-            if result["driver"] == driver
+            for result in (allocation.devices.results if allocation else ())
+            if result.driver == driver
         ),
-        configs=tuple(_configs(devices.get("config") or (), driver)),
-        classes=_classes(obj),
+        configs=tuple(_configs(allocation.devices.config if allocation else (), driver, unknown)),
+        classes=_classes(value),
         raw=obj,
+        value=value,
     )
+
+
+def _read(resource: Resource, obj: Object) -> tuple[Any, tuple[Misfit, ...]]:
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    try:
+        return read_known({**obj, **kind})
+    except ValueError as error:
+        raise Refused(f"{resource.kind} cannot be read: {error}") from None
 
 
 def check(claim: Claim, uid: str, driver: str) -> None:
@@ -43,10 +67,10 @@ def check(claim: Claim, uid: str, driver: str) -> None:
     """
     if claim.uid != uid:
         raise Refused(f"claim {claim.ref} has UID {claim.uid}, not {uid}: it was replaced")
-    status = claim.raw.get("status") or {}
-    if not status.get("allocation"):
+    status = claim.value.status if claim.value else None
+    if status is None or status.allocation is None:
         raise Refused(f"claim {claim.ref} is not allocated")
-    if not status.get("reservedFor"):
+    if not status.reserved_for:
         raise Refused(f"claim {claim.ref} is not reserved for a pod")
     if not claim.allocations:
         raise Refused(f"claim {claim.ref} holds no device of driver {driver}")
@@ -65,70 +89,78 @@ def with_class_requests(claim: Claim, classes: Mapping[str, Object]) -> Claim:
     A block that no class holds any more (it was edited since) keeps applying to every request,
     which is what the API says of an empty list.
     """
-    return replace(claim, configs=tuple(_named(claim, config, classes) for config in claim.configs))
+    values = {name: _read(DEVICECLASSES, obj)[0] for name, obj in classes.items()}
+    return replace(claim, configs=tuple(_named(claim, config, values) for config in claim.configs))
 
 
-def _named(claim: Claim, config: OpaqueConfig, classes: Mapping[str, Object]) -> OpaqueConfig:
+def _named(claim: Claim, config: OpaqueConfig, classes: Mapping[str, DeviceClass]) -> OpaqueConfig:
     if config.source != "FromClass" or config.requests:
         return config
-    origin = {name for name, obj in classes.items() if _holds(obj, config)}
+    origin = {name for name, value in classes.items() if _holds(value, config)}
     requests = tuple(request for request, name in claim.classes.items() if name in origin)
     return replace(config, requests=requests)
 
 
-def _holds(device_class: Object, config: OpaqueConfig) -> bool:
-    entries: Iterable[Mapping[str, Any]] = (device_class.get("spec") or {}).get("config") or ()
-    wanted = {"driver": config.driver, "parameters": config.parameters}
-    return any(entry.get("opaque") == wanted for entry in entries)
+def _holds(device_class: DeviceClass, config: OpaqueConfig) -> bool:
+    return any(
+        entry.opaque is not None
+        and entry.opaque.driver == config.driver
+        and _parameters(entry.opaque) == config.parameters
+        for entry in device_class.spec.config
+    )
 
 
-def _allocation(result: Mapping[str, Any]) -> Allocation:
+def _parameters(opaque: OpaqueDeviceConfiguration) -> Any:
+    return opaque.parameters.parsed() if opaque.parameters else None
+
+
+def _allocation(result: DeviceRequestAllocationResult) -> Allocation:
     return Allocation(
-        request=str(result["request"]),
-        driver=str(result["driver"]),
-        pool=str(result["pool"]),
-        device=str(result["device"]),
-        share_id=result.get("shareID"),
-        admin_access=bool(result.get("adminAccess", False)),
-        tolerations=tuple(_toleration(t) for t in result.get("tolerations") or ()),
-        consumed_capacity=dict(result.get("consumedCapacity") or {}),
+        request=result.request,
+        driver=result.driver,
+        pool=result.pool,
+        device=result.device,
+        share_id=result.share_id,
+        admin_access=bool(result.admin_access),
+        tolerations=tuple(_toleration(t) for t in result.tolerations),
+        consumed_capacity={name: str(text) for name, text in result.consumed_capacity.items()},
     )
 
 
-def _toleration(toleration: Mapping[str, Any]) -> Toleration:
+def _toleration(toleration: DeviceToleration) -> Toleration:
     return Toleration(
-        key=toleration.get("key") or "",
-        operator=toleration.get("operator") or "Equal",
-        value=toleration.get("value") or "",
-        effect=toleration.get("effect") or "",
-        seconds=toleration.get("tolerationSeconds"),
+        key=toleration.key,
+        operator=toleration.operator or "Equal",
+        value=toleration.value,
+        effect=toleration.effect,
+        seconds=toleration.toleration_seconds,
     )
 
 
-def _configs(entries: Sequence[Mapping[str, Any]], driver: str) -> Iterable[OpaqueConfig]:
-    for entry in entries:
-        opaque = entry.get("opaque")
-        if opaque is None:
+def _configs(
+    entries: tuple[DeviceAllocationConfiguration, ...], driver: str, unknown: tuple[Misfit, ...]
+) -> Iterator[OpaqueConfig]:
+    for index, entry in enumerate(entries):
+        if entry.opaque is None:
             # A kind of configuration newer than this code: guessing that it is not meant for this
             # driver could deliver a device without what the user asked for.
-            kinds = sorted(set(entry) - {"source", "requests"})
+            path = f"{_CONFIG}[{index}]."
+            kinds = [m.path.removeprefix(path) for m in unknown if m.path.startswith(path)]
             raise Refused(f"configuration of an unknown kind: {', '.join(kinds) or 'empty'}")
-        if opaque["driver"] == driver:
+        if entry.opaque.driver == driver:
             yield OpaqueConfig(
-                source="FromClass" if entry.get("source") == "FromClass" else "FromClaim",
+                source="FromClass" if entry.source == "FromClass" else "FromClaim",
                 driver=driver,
-                parameters=opaque.get("parameters"),
-                requests=tuple(entry.get("requests") or ()),
+                parameters=_parameters(entry.opaque),
+                requests=entry.requests,
             )
 
 
-def _classes(obj: Object) -> dict[str, str]:
+def _classes(claim: ResourceClaim) -> dict[str, str]:
     classes: dict[str, str] = {}
-    for request in ((obj.get("spec") or {}).get("devices") or {}).get("requests") or ():
-        name = str(request["name"])
-        exactly = request.get("exactly") or {}
-        if exactly.get("deviceClassName"):
-            classes[name] = str(exactly["deviceClassName"])
-        for sub in request.get("firstAvailable") or ():
-            classes[f"{name}/{sub['name']}"] = str(sub.get("deviceClassName", ""))
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None and request.exactly.device_class_name:
+            classes[request.name] = request.exactly.device_class_name
+        for sub in request.first_available:
+            classes[f"{request.name}/{sub.name}"] = sub.device_class_name
     return classes

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from .api import ResourceClaim
+
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
     """Raised by a handler: this claim cannot be prepared or released, and why.
@@ -48,8 +50,9 @@ class Toleration:
     def tolerates(self, taint: Taint) -> bool:
         """Whether this toleration covers the taint.
 
-        Empty key with operator Exists covers every key; empty effect covers every effect
-        (k8s.io/dynamic-resource-allocation/resourceclaim, ToleratesTaint).
+        An empty key covers every key, an empty effect every effect
+        (k8s.io/dynamic-resource-allocation/resourceclaim, ToleratesTaint, at v0.37). Whether the
+        claim's pods then stay is another question: for that an effect must be named.
         """
         if self.effect and self.effect != taint.effect:
             return False
@@ -57,7 +60,7 @@ class Toleration:
             return False
         if self.operator == "Exists":
             return True
-        return bool(self.key) and self.value == taint.value
+        return self.operator in ("", "Equal") and self.value == taint.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,8 @@ class Claim:
 
     `allocations` holds this driver's devices only; `configs` this driver's opaque blocks in the
     order the server recorded them (see draplugin.parameters for which apply to a request).
-    `classes` maps each request (and `parent/sub`) to its device class. `raw` is the object as the
-    API server sent it, in the shape of resource.k8s.io/v1.
+    `classes` maps each request (and `parent/sub`) to its device class. `value` is the whole claim,
+    typed; `raw` is it as the API server sent it, in the shape of resource.k8s.io/v1.
     """
 
     namespace: str
@@ -131,6 +134,7 @@ class Claim:
     configs: tuple[OpaqueConfig, ...] = ()
     classes: Mapping[str, str] = field(default_factory=dict, hash=False)
     raw: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    value: ResourceClaim | None = field(default=None, repr=False)
 
     @property
     def ref(self) -> ClaimRef:

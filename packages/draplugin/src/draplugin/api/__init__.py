@@ -53,7 +53,7 @@ from .merge import merge
 from .meta import Condition, ListMeta, ObjectMeta, OwnerReference
 from .nodes import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from .rawjson import RawJson, dumps, loads
-from .reading import read, read_as, with_defaults, write
+from .reading import read, read_as, read_known, with_defaults, write
 from .slice import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
@@ -154,6 +154,7 @@ __all__ = [
     "read_as",
     "read_documents",
     "read_file",
+    "read_known",
     "to_v1",
     "validate",
     "with_defaults",

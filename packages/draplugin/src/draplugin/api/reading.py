@@ -50,6 +50,18 @@ def read_as(kind: type[T], obj: Mapping[str, Any]) -> T:
     return value
 
 
+def read_known(obj: Mapping[str, Any]) -> tuple[Any, tuple[Misfit, ...]]:
+    """Like `read`, for what a server sent: unknown fields, of a newer API, are returned beside.
+
+    Raises `DecodeError` for wrong types alone.
+    """
+    value, misfits = read_lenient(obj)
+    wrong = [misfit for misfit in misfits if not misfit.unknown]
+    if wrong:
+        raise DecodeError(wrong)
+    return value, tuple(misfits)
+
+
 def read_lenient(obj: Mapping[str, Any]) -> tuple[Any, list[Misfit]]:
     """Like `read`, with what does not fit beside the value instead of an error."""
     version = versions.version_of(obj)

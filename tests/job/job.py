@@ -248,6 +248,10 @@ class Job:
         """Apply claim and pod; the pod runs and has opened its nodes."""
         await self.api.create(RESOURCECLAIMS, self.claim(parameters))
         await self.api.create(PODS, self.pod(name))
+        return await self.running(name)
+
+    async def running(self, name: str = "player") -> Object:
+        """The pod runs and has opened its nodes."""
         running = await self.wait(
             f"pod {name} is Running",
             PODS,

@@ -114,6 +114,29 @@ async def test_an_operator_killed_under_a_prepared_claim_is_missed_by_nobody(
     await main.end_pod()
 
 
+async def test_a_claim_on_a_controller_without_a_node_waits_until_it_has_one(
+    job: Callable[..., Job], dualsense: DualSense, stage: Stage
+) -> None:
+    main = job(dualsense, DUALSENSE)
+    await main.pair()
+    await main.published()
+    stage.relay.kill()
+    await main.tainted("no-input-node")
+    await main.api.create(RESOURCECLAIMS, main.claim())
+    await main.api.create(PODS, main.pod())
+    await main.wait(
+        "the scheduler says that no device is free for the claim",
+        PODS,
+        "player",
+        lambda it: "cannot allocate all claims" in condition(it, "PodScheduled").get("message", ""),
+        main.namespace,
+    )
+    stage.start_relay()
+    await main.running()
+    await main.press()
+    await main.end_pod()
+
+
 async def test_bad_input_gets_a_clear_answer_and_costs_nothing(
     job: Callable[..., Job], dualsense: DualSense, kubectl: Kubectl
 ) -> None:

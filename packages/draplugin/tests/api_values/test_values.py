@@ -347,7 +347,7 @@ def test_every_row_gets_the_verdict_of_its_server(row: Row) -> None:
         (
             {"apiVersion": "resource.k8s.io/v1alpha3", "kind": "DeviceClass"},
             (1, 37),
-            "does not serve",
+            "does not serve resource.k8s.io/v1alpha3, only v1beta1, v1beta2, v1",
         ),
     ],
 )

@@ -46,6 +46,8 @@ class Scene:
             for step in way:
                 owner = owner[step]
             del owner[last]
+            if not all(map(_keeps_to_its_driver, objects)):
+                continue
             left = {obj["metadata"]["name"] for obj in objects}
             yield Scene(
                 self.name, objects, {n: a for n, a in self.allocations.items() if n in left}
@@ -74,6 +76,11 @@ def _scene(rng: random.Random, name: str, broken_pools: bool) -> Scene:
     scene.objects.append(_claim(rng, scene))
     scene.objects.append(_pod(scene))
     return scene
+
+
+def _keeps_to_its_driver(obj: Object) -> bool:
+    selectors = obj["spec"].get("selectors") or [_selector("true")]
+    return obj["kind"] != "DeviceClass" or "device.driver" in selectors[0]["cel"]["expression"]
 
 
 _PARTS = ("selectors", "config", "constraints", "tolerations", "capacity", "taints")

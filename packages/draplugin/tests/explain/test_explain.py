@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from draplugin.explain import Explanation, Status, explain, world_of
+from draplugin.explain import Explanation, Status, explain, explain_pod, world_of
 
 DRIVER = "gpu.example.com"
 CLASS = {
@@ -298,3 +298,58 @@ def test_an_allocated_claim_is_told_that_its_pods_are_deleted() -> None:
     assert [str(each) for each in said.evictions] == [
         f"pods of this claim are deleted at once: {DRIVER}/n1/t has taint k:NoExecute"
     ]
+
+
+def pod_of(*claims: str, **spec: Any) -> dict[str, Any]:
+    names = [{"name": name, "resourceClaimName": name} for name in claims]
+    metadata = {"name": "p", "namespace": "play"}
+    spec = {"resourceClaims": names, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def told_of_pod(*objects: dict[str, Any]) -> list[Explanation]:
+    world = world_of(objects)
+    (pod,) = world.pods
+    claims = [claim for c in pod.claims if (claim := world.claim("play", c.claim)) is not None]
+    return explain_pod(world, pod, claims)
+
+
+def test_the_claims_of_a_pod_get_different_devices_of_one_node() -> None:
+    first, second = part("n1", device("a")), part("n2", device("b"), device("c"))
+    said = told_of_pod(CLASS, claim("one"), claim("two"), pod_of("one", "two"), first, second)
+    assert [each.summary for each in said] == [
+        f"can be allocated on n2: r: {DRIVER}/n2/b",
+        f"can be allocated on n2: r: {DRIVER}/n2/c",
+    ]
+
+
+def test_a_claim_that_is_allocated_keeps_the_others_of_its_pod_on_its_node() -> None:
+    given = holding("one", "n2", "b")
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]
+    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+    given["status"]["allocation"]["nodeSelector"] = terms
+    first, second = part("n1", device("a")), part("n2", device("b"), device("c"))
+    said = told_of_pod(CLASS, given, claim("two"), pod_of("one", "two"), first, second)
+    assert [each.summary for each in said] == [
+        f"is allocated: {DRIVER}/n2/b",
+        f"can be allocated on n2: r: {DRIVER}/n2/c",
+    ]
+
+
+def test_claims_of_a_pod_that_only_fit_alone_are_waiting() -> None:
+    slices = [part(node, device("a")) for node in ("n1", "n2")]
+    said = told_of_pod(CLASS, claim("one"), claim("two"), pod_of("one", "two"), *slices)
+    assert [(each.verdict, each.change) for each in said] == [
+        ("waiting", "let the pod's claims ask for devices that one node has together")
+    ] * 2
+    assert said[0].summary == "cannot be allocated together with the pod's other claims on any node"
+
+
+def test_parts_of_a_shared_device_are_not_given_to_two_claims_of_a_pod() -> None:
+    shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}})
+    asks = [claim(name, capacity={"requests": {"memory": "2Gi"}}) for name in ("one", "two")]
+    pod = pod_of("one", "two")
+    assert {e.verdict for e in told_of_pod(CLASS, *asks, pod, part("n1", shared))} == {"possible"}
+    more = claim("two", capacity={"requests": {"memory": "3Gi"}})
+    said = told_of_pod(CLASS, asks[0], more, pod, part("n1", shared))
+    assert {each.verdict for each in said} == {"waiting"}

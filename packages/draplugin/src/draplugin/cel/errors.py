@@ -42,6 +42,10 @@ class AbortedError(Exception):
     """The evaluation was stopped; no logical operator absorbs that."""
 
 
+class UnavailableError(Exception):
+    """Nothing can be said of the expression: a library that it needs is not installed."""
+
+
 class CostExceededError(AbortedError):
     """The evaluation would cost more than the scheduler pays."""
 

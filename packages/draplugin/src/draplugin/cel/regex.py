@@ -2,7 +2,7 @@
 
 Python's own `re` is no stand-in: it accepts what RE2 refuses (look-around, back-references) and can
 be made to run for ever by a selector somebody else wrote. So these functions need google-re2,
-which `pip install draplugin[cel]` brings; without it they are an error that says so.
+which `pip install draplugin[cel]` brings; without it nothing is said of such a selector.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from .errors import EvaluationError
+from .errors import EvaluationError, UnavailableError
 
 try:
     import re2
@@ -24,9 +24,10 @@ class PatternError(EvaluationError):
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Any:
-    """The compiled pattern; raises `PatternError`, or `EvaluationError` without google-re2."""
+    """The compiled pattern; raises `PatternError`, or `UnavailableError` without google-re2."""
     if re2 is None:
-        raise EvaluationError("matches(), find() and findAll() need: pip install draplugin[cel]")
+        needed = "pip install 'draplugin[cel]'"
+        raise UnavailableError(f"matches(), find() and findAll() in a selector need {needed}")
     options = re2.Options()
     options.log_errors = False
     try:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from draplugin.api import DecodeError, FileError
+from draplugin.cel import UnavailableError
 
 from . import cel, explain, lint
 from .output import UsageError
@@ -27,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status: int = options.run(options)
         sys.stdout.flush()
-    except (UsageError, FileError, DecodeError, OSError) as error:
+    except (UsageError, UnavailableError, FileError, DecodeError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             # The reader has enough, as in `draplugin cel | head`.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

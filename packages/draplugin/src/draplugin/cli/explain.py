@@ -7,10 +7,21 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from draplugin.api import ObjectMeta, ResourceClaim
-from draplugin.explain import Block, Explanation, Matcher, Pod, Status, World, explain, world_of
+from draplugin.explain import (
+    Block,
+    Explanation,
+    Matcher,
+    Pod,
+    Status,
+    World,
+    explain,
+    explain_pod,
+    world_of,
+)
 
 from .lint import objects_of
 from .output import UsageError, clean, paint, table
@@ -65,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     matcher = Matcher()
-    told = [explain(world, claim, pod, matcher) for claim, pod in asked]
+    told = [each for claims, pod in asked for each in _explained(world, claims, pod, matcher)]
     if not told:
         raise UsageError("there is no claim to explain")
     for explanation in told:
@@ -73,7 +84,16 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(t.verdict in ("allocated", "possible") for t in told) else 1
 
 
-Asked = list[tuple[ResourceClaim, Pod | None]]
+# Claims that belong together, and the pod that they are for.
+Asked = list[tuple[list[ResourceClaim], Pod | None]]
+
+
+def _explained(
+    world: World, claims: list[ResourceClaim], pod: Pod | None, matcher: Matcher
+) -> list[Explanation]:
+    if pod is not None and len(claims) > 1:
+        return explain_pod(world, pod, claims, matcher)
+    return [explain(world, claim, pod, matcher) for claim in claims]
 
 
 def _asked(options: argparse.Namespace) -> tuple[World, Asked]:
@@ -86,38 +106,46 @@ def _asked(options: argparse.Namespace) -> tuple[World, Asked]:
     if options.what == "claim":
         claim = world.claim(options.namespace, options.name)
         if claim is None:
-            raise UsageError(f"there is no claim {options.namespace}/{options.name}")
-        return world, [(claim, _user(world, claim))]
+            named = [c.metadata.namespace for c in world.claims if c.metadata.name == options.name]
+            raise UsageError(_missing("claim", options, named))
+        return world, [([claim], _user(world, claim))]
     pods = [p for p in world.pods if (p.namespace, p.name) == (options.namespace, options.name)]
     if not pods:
-        raise UsageError(f"there is no pod {options.namespace}/{options.name}")
-    return world, list(_of_pod(world, pods[0]))
+        named = [pod.namespace for pod in world.pods if pod.name == options.name]
+        raise UsageError(_missing("pod", options, named))
+    return world, [(list(_of_pod(world, pods[0])), pods[0])]
+
+
+def _missing(kind: str, options: argparse.Namespace, namespaces: list[str]) -> str:
+    elsewhere = f"; there is one with -n {', -n '.join(sorted(namespaces))}" if namespaces else ""
+    return f"there is no {kind} {options.namespace}/{options.name}{elsewhere}"
 
 
 def _in_files(local: World, world: World) -> Asked:
     if local.pods:
-        return [item for pod in local.pods for item in _of_pod(world, pod)]
+        return [(list(_of_pod(world, pod)), pod) for pod in local.pods]
     waiting = [c for c in local.claims if c.status.allocation is None]
-    chosen: Asked = [(claim, None) for claim in waiting or local.claims]
-    return chosen or [(_made(t.metadata, t.spec.spec), None) for t in local.templates]
+    chosen = list(waiting or local.claims)
+    chosen = chosen or [_made(t.metadata, t.spec.spec) for t in local.templates]
+    return [([claim], None) for claim in chosen]
 
 
 def _made(metadata: ObjectMeta, spec: Any) -> ResourceClaim:
     return ResourceClaim(metadata=replace(metadata, uid=""), spec=spec)
 
 
-def _of_pod(world: World, pod: Pod) -> Iterator[tuple[ResourceClaim, Pod]]:
+def _of_pod(world: World, pod: Pod) -> Iterator[ResourceClaim]:
     for entry in pod.claims:
         claim = world.claim(pod.namespace, entry.claim) if entry.claim else None
         template = world.template(pod.namespace, entry.template) if entry.template else None
         if claim is not None:
-            yield claim, pod
+            yield claim
         elif template is not None:
             name = f"{pod.name}-{entry.name}"
-            yield _made(ObjectMeta(name=name, namespace=pod.namespace), template.spec.spec), pod
+            yield _made(ObjectMeta(name=name, namespace=pod.namespace), template.spec.spec)
         else:
             missing = entry.claim or entry.template
-            raise UsageError(f"pod {pod.name} asks for claim {missing}, which there is none of")
+            raise UsageError(f"pod {pod.name} uses {missing}, which is not there")
 
 
 def _user(world: World, claim: ResourceClaim) -> Pod | None:
@@ -130,10 +158,16 @@ def _user(world: World, claim: ResourceClaim) -> Pod | None:
 
 
 def _cluster(kubeconfig: str | None) -> list[dict[str, Any]]:
+    from kubernetes.aio.config.config_exception import ConfigException
+
     from draplugin.kube import ApiError
 
+    if kubeconfig is not None and not Path(kubeconfig).is_file():
+        raise UsageError(f"there is no file {kubeconfig}")
     try:
         return asyncio.run(_read_cluster(kubeconfig))
+    except ConfigException as error:
+        raise UsageError(f"which cluster? {error}") from None
     except ApiError as error:
         raise UsageError(f"the cluster does not answer: {error}") from None
 

@@ -69,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
 
 def objects_of(name: str) -> list[dict[str, Any]]:
     """The objects of a file, or of standard input for `-`."""
-    return list(read_documents(sys.stdin.read())) if name == "-" else read_file(Path(name))
+    if name == "-":
+        return list(read_documents(sys.stdin.read(), "standard input"))
+    return read_file(Path(name))
 
 
 def _all(names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from .configuration import Block
 from .eviction import Eviction
 from .matching import Matcher, Status
 from .report import Explanation, Row, explain
+from .together import explain_pod
 from .world import DeviceId, Node, Pod, PodClaim, World, world_of
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "World",
     "allocate",
     "explain",
+    "explain_pod",
     "world_of",
 ]

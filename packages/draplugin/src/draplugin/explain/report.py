@@ -68,13 +68,13 @@ def explain(
     name = f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"
     if claim.status.allocation is not None:
         return _allocated(world, claim, pod, name)
-    nodes, matcher = _nodes(world, pod), matcher or Matcher()
+    nodes, matcher = nodes_of(world, pod), matcher or Matcher()
     if not nodes:
         summary = "cannot be allocated: no node has the labels that the pod asks for"
         return Explanation(
             name, "waiting", summary, "label a node, or change the pod's nodeSelector"
         )
-    missing = sorted(_class_names(claim) - set(world.classes))
+    missing = sorted(class_names(claim) - set(world.classes))
     if missing:
         # Not an error to the scheduler: it looks again when a class appears.
         summary = f"cannot be allocated: there is no DeviceClass {', '.join(missing)}"
@@ -115,7 +115,8 @@ def _refusal(outcomes: Mapping[str, Outcome], failed: Outcome | None) -> str:
     return f"cannot be allocated: {where} the devices for request {', '.join(stuck)}"
 
 
-def _nodes(world: World, pod: Pod | None) -> tuple[Node, ...]:
+def nodes_of(world: World, pod: Pod | None) -> tuple[Node, ...]:
+    """Where a pod may run, as far as its nodeName and nodeSelector say; without one, anywhere."""
     nodes = world.places()
     if pod is None:
         return nodes
@@ -136,7 +137,7 @@ def _allocated(world: World, claim: ResourceClaim, pod: Pod | None, name: str) -
     change = "nothing"
     chosen = allocation.node_selector
     if chosen is not None and pod is not None:
-        nodes = _nodes(world, pod)
+        nodes = nodes_of(world, pod)
         if not any(chosen.matches(n.name, n.labels) for n in nodes):
             summary += "; its devices are not reached from the pod's nodes"
             change = "delete the pod and the claim, so that it is allocated where the pod can run"
@@ -149,7 +150,7 @@ def _allocated(world: World, claim: ResourceClaim, pod: Pod | None, name: str) -
 
 
 def _notes(world: World, claim: ResourceClaim) -> Iterator[str]:
-    for name in sorted(_class_names(claim)):
+    for name in sorted(class_names(claim)):
         found = world.classes.get(name)
         if found is not None and found.spec.suitable_nodes is not None:
             fitting = [
@@ -162,7 +163,8 @@ def _notes(world: World, claim: ResourceClaim) -> Iterator[str]:
             yield f"class {name} has suitableNodes ({told} {where})"
 
 
-def _class_names(claim: ResourceClaim) -> set[str]:
+def class_names(claim: ResourceClaim) -> set[str]:
+    """The classes that a claim asks for."""
     return {way.device_class_name for r in claim.spec.devices.requests for _, way in ways(r)}
 
 

@@ -62,7 +62,10 @@ def validate(
     first, last = SERVED[version]
     if not first <= server <= last:
         shown = "{}.{}".format(*server)
-        raise ValueError(f"a server of {shown} does not serve {versions.GROUP}/{version}")
+        served = ", ".join(v for v, (since, until) in SERVED.items() if since <= server <= until)
+        raise ValueError(
+            f"a server of {shown} does not serve {versions.GROUP}/{version}, only {served}"
+        )
     value, misfits = read_lenient(obj)
     if misfits:
         return Verdict(tuple(sorted(_misfit(version, misfit) for misfit in misfits)))

@@ -30,6 +30,7 @@ def test_explain_prints_devices_reasons_configuration_and_what_to_change(
     assert main(["explain", "-f", write(file, *objects)]) == 1
     assert capsys.readouterr().out == (
         "claim play/c: cannot be allocated: n1 does not have the devices for request r\n"
+        "  asks for r: 1 device of class gpu\n"
         "\n"
         "REQUEST  NODE  DEVICE                RESULT   REASON\n"
         "r        n1    gpu.example.com/n1/t  tainted  k=v:NoSchedule\n"
@@ -48,7 +49,44 @@ def test_explain_answers_in_json(file: Path, capsys: pytest.CaptureFixture[str])
     )
     said = json.loads(capsys.readouterr().out)
     assert (said["claim"], said["verdict"], said["node"]) == ("play/c", "possible", "n1")
+    asked = {"request": "r", "device_class": "gpu", "mode": "ExactCount", "count": 1}
+    assert said["asked"] == [asked]
     assert said["rows"][0]["status"] == "would get it"
+
+
+def test_explain_says_what_is_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = claim()
+    ways = [
+        {"name": "all", "deviceClassName": "gpu", "allocationMode": "All"},
+        {"name": "few", "deviceClassName": "small", "count": 2},
+    ]
+    asked["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": ways}]
+    main(["explain", "-f", write(file, CLASS, asked, part("n1", device("a")))])
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "  asks for r/all: all devices of class gpu",
+        "  asks for r/few: 2 devices of class small",
+    ]
+
+
+def test_several_claims_are_told_one_after_the_other(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = write(file, CLASS, claim("a"), claim("b"), part("n1", device("x")))
+    main(["explain", "-f", name])
+    assert "\n\nclaim play/b: " in capsys.readouterr().out
+    main(["explain", "--json", "-f", name])
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["claim"] for each in said] == ["play/a", "play/b"]
+
+
+def test_a_file_that_is_no_kubeconfig_is_told(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = write(file, claim())
+    assert main(["explain", "-f", name, "--kubeconfig", "/nowhere"]) == 2
+    assert "there is no file /nowhere" in capsys.readouterr().err
+    assert main(["explain", "-f", name, "--kubeconfig", name]) == 2
+    assert "which cluster?" in capsys.readouterr().err
 
 
 def test_explain_reads_pods_and_templates(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

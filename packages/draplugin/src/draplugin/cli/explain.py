@@ -79,8 +79,10 @@ def run(options: argparse.Namespace) -> int:
     told = [each for claims, pod in asked for each in _explained(world, claims, pod, matcher)]
     if not told:
         raise UsageError("there is no claim to explain")
-    for explanation in told:
-        print(json.dumps(explanation.as_json()) if options.json else render(explanation))
+    if options.json:
+        print("\n".join(json.dumps(explanation.as_json()) for explanation in told))
+    else:
+        print("\n\n".join(map(render, told)))
     return 0 if all(t.verdict in ("allocated", "possible") for t in told) else 1
 
 
@@ -197,6 +199,7 @@ async def _read_cluster(kubeconfig: str | None) -> list[dict[str, Any]]:
 def render(told: Explanation) -> str:
     """The explanation for a person."""
     lines = [f"claim {clean(told.claim)}: {paint(clean(told.summary), _VERDICTS[told.verdict])}"]
+    lines += [f"  asks for {clean(str(asked))}" for asked in told.asked]
     if told.rows:
         head = ("REQUEST", "NODE", "DEVICE", "RESULT", "REASON")
         rows = [

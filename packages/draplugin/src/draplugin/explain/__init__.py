@@ -4,11 +4,12 @@ from .allocator import Given, Outcome, allocate
 from .configuration import Block
 from .eviction import Eviction
 from .matching import Matcher, Status
-from .report import Explanation, Row, explain
+from .report import Asked, Explanation, Row, explain
 from .together import explain_pod
 from .world import DeviceId, Node, Pod, PodClaim, World, world_of
 
 __all__ = [
+    "Asked",
     "Block",
     "DeviceId",
     "Eviction",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from draplugin.api import ResourceClaim
@@ -32,6 +32,33 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """One way to serve a request: `mode` is ExactCount, of `count` devices, or All."""
+
+    request: str
+    device_class: str
+    mode: str
+    count: int
+
+    def __str__(self) -> str:
+        number = "all devices" if self.mode == "All" else _devices(self.count)
+        return f"{self.request}: {number} of class {self.device_class}"
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count} devices"
+
+
+def asked_of(claim: ResourceClaim) -> tuple[Asked, ...]:
+    """What a claim asks for, in its order."""
+    return tuple(
+        Asked(name, way.device_class_name, way.allocation_mode, way.count)
+        for request in claim.spec.devices.requests
+        for name, way in ways(request)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything that is said of a claim.
 
@@ -49,6 +76,7 @@ class Explanation:
     blocks: tuple[Block, ...] = ()
     notes: tuple[str, ...] = ()
     evictions: tuple[Eviction, ...] = ()
+    asked: tuple[Asked, ...] = ()
     outcomes: Mapping[str, Outcome] = field(default_factory=dict, hash=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
@@ -65,10 +93,17 @@ def explain(
 
     Several claims of one world are told sooner with one `matcher`.
     """
+    told = _explained(world, claim, pod, matcher or Matcher())
+    return replace(told, asked=asked_of(claim))
+
+
+def _explained(
+    world: World, claim: ResourceClaim, pod: Pod | None, matcher: Matcher
+) -> Explanation:
     name = f"{claim.metadata.namespace or 'default'}/{claim.metadata.name}"
     if claim.status.allocation is not None:
         return _allocated(world, claim, pod, name)
-    nodes, matcher = nodes_of(world, pod), matcher or Matcher()
+    nodes = nodes_of(world, pod)
     if not nodes:
         summary = "cannot be allocated: no node has the labels that the pod asks for"
         return Explanation(

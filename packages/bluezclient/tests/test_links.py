@@ -96,20 +96,34 @@ async def test_two_links_timing_out_together_are_the_radios_trouble(
     assert link(client).reason is Reason.LINK_LOST
 
 
+@pytest.mark.parametrize("wire", ["Local", "Unknown", None])
 async def test_power_off_is_the_reason_while_off_and_after_for_links_it_ended(
-    client: Client, fake_bluez: FakeBluez, hci0: str
+    client: Client, fake_bluez: FakeBluez, hci0: str, wire: str | None
 ) -> None:
     await linked(client, fake_bluez, hci0)
     asleep = await linked(client, fake_bluez, hci0, SPEAKER)
     fake_bluez.disconnect_device(asleep, "Remote")
     await asyncio.sleep(5)
-    fake_bluez.power(hci0, on=False)
+    fake_bluez.power(hci0, on=False, reason=wire)
     await settle()
     assert link(client).reason is link(client, SPEAKER).reason is Reason.ADAPTER_POWERED_OFF
     fake_bluez.power(hci0, on=True)
     await settle()
     assert link(client).reason is Reason.ADAPTER_POWERED_OFF
     assert link(client, SPEAKER).reason is Reason.DISCONNECTED_BY_DEVICE
+
+
+async def test_a_link_we_had_ended_before_the_radio_went_off_was_ended_by_us(
+    client: Client, fake_bluez: FakeBluez, hci0: str
+) -> None:
+    await linked(client, fake_bluez, hci0)
+    await client.disconnect(PAD)
+    await asyncio.sleep(1)
+    fake_bluez.power(hci0, on=False)
+    await asyncio.sleep(1)
+    fake_bluez.power(hci0, on=True)
+    await settle()
+    assert link(client).reason is Reason.DISCONNECTED_BY_REQUEST
 
 
 async def test_a_device_removed_by_nobody_here_is_judged_after_two_seconds(

@@ -12,8 +12,7 @@ from bumble.pairing import PairingConfig, PairingDelegate
 
 from lab.controllers.dualsense import DualSensePeer
 
-# The host browses a newly paired device; HID of one that it does not know would be refused as such.
-_BROWSED_SECONDS = 10.0
+_BROWSED_SECONDS = 60.0
 _OPEN_SECONDS = 20.0
 # bluetoothd closes what it refuses after it has accepted the channels.
 _REFUSED_SECONDS = 3.0
@@ -68,11 +67,15 @@ class IntruderPeer(DualSensePeer):
         self.device.pairing_config_factory = lambda _link: PairingConfig(
             mitm=False, bonding=False, delegate=PairingDelegate()
         )
+        self.returns = 0
+        browsed = self._browsed()
         address = Address(host, Address.PUBLIC_DEVICE_ADDRESS)
         link = await self.device.connect(address, transport=PhysicalTransport.BR_EDR)
         await link.authenticate()
         await link.encrypt(True)
-        await asyncio.sleep(_BROWSED_SECONDS)
+        # The host browses a newly paired device, and refuses HID of one that it does not know; soon
+        # after that it drops a link that nothing uses.
+        await asyncio.wait_for(browsed.wait(), _BROWSED_SECONDS)
         try:
             await asyncio.wait_for(self.hid.open(link), _OPEN_SECONDS)
             await asyncio.sleep(_REFUSED_SECONDS)
@@ -81,3 +84,17 @@ class IntruderPeer(DualSensePeer):
             return {"open": False}
         channels = (self.hid.l2cap_ctrl_channel, self.hid.l2cap_intr_channel)
         return {"open": all(channels) and self.link is not None}
+
+    def _browsed(self) -> asyncio.Event:
+        """Set when the host has closed its SDP channel."""
+        browsed, server = asyncio.Event(), self.device.sdp_server
+        answer = server.on_pdu
+
+        def on_pdu(pdu: bytes) -> None:
+            server.on_pdu = answer
+            server.channel.sink = answer
+            server.channel.on("close", browsed.set)
+            answer(pdu)
+
+        server.on_pdu = on_pdu
+        return browsed

@@ -229,7 +229,12 @@ class LinkTracker:
 
     @staticmethod
     def _ended_unexplained(record: _Record, now: float) -> bool:
-        unexplained = record.evidence.wire in (None, Wire.UNKNOWN)
+        # A kernel that powers its radio down ends the links itself (Local, seen with 7.2), or
+        # bluetoothd drops them without a reason of the kernel's.
+        evidence = record.evidence
+        unexplained = evidence.wire in (None, Wire.UNKNOWN) or (
+            evidence.wire is Wire.LOCAL and not evidence.requested
+        )
         return unexplained and now - record.ended <= BURST_WINDOW
 
     def _judge_removal(self, key: Key, record: _Record) -> None:

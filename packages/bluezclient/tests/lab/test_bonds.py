@@ -116,7 +116,7 @@ async def test_a_restored_bond_that_bluetoothd_does_not_take_up_is_named_and_rep
     report = restore(STORAGE, adapter.address, bonds)
     assert report.written == {good, bad}
     await asyncio.to_thread(bluetoothd.start)
-    rejected = await client.rejected_restores(adapter, report.written, deadline=20)
+    rejected = await client.rejected_restores(adapter, report.written, deadline=8)
     assert rejected == {bad}
 
     def bonded(device: Address) -> bool:
@@ -155,6 +155,15 @@ async def test_a_directory_without_a_key_is_not_restored_and_one_restored_late_i
     assert await client.rejected_restores(adapter, [REMOTE], deadline=20) == frozenset()
 
 
+async def listening(client: Client, adapter: Adapter) -> None:
+    """The radio is on and answers pages: held so where bluetoothd has the property (5.79); before,
+    the bonded devices on its list keep page scan on.
+    """
+    await client.set_powered(adapter, True)
+    held = None if adapter.connectable is None else True
+    await client.until(lambda s: s.require_adapter(adapter.address).connectable is held, PATIENCE)
+
+
 async def test_power_off_is_the_reason_and_power_on_brings_the_controller_back(
     client: Client, adapter: Adapter, dualsense: DualSense
 ) -> None:
@@ -163,10 +172,7 @@ async def test_power_off_is_the_reason_and_power_on_brings_the_controller_back(
     await client.set_powered(adapter, False)
     assert await until_reason(client, adapter, pad, Reason.ADAPTER_POWERED_OFF)
     await dualsense.wait_connected(False)
-    await client.set_powered(adapter, True)
-    # Held where bluetoothd has the property (5.79); before, bonded devices keep page scan on.
-    held = None if adapter.connectable is None else True
-    await client.until(lambda s: s.require_adapter(adapter.address).connectable is held, PATIENCE)
+    await listening(client, adapter)
     assert client.state.links[(adapter.address, pad)].reason is Reason.ADAPTER_POWERED_OFF
     await dualsense.wake()
     await until_reason(client, adapter, pad, Reason.CONNECTED)

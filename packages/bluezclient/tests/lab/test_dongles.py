@@ -12,7 +12,7 @@ from bluezclient import Adapter, Client, Reason
 from bluezclient.storage import read_bond
 
 from .conftest import STORAGE
-from .test_bonds import pair
+from .test_bonds import listening, pair
 from .test_pairing import PATIENCE, until_reason
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def test_a_radio_back_under_another_index_is_the_same_adapter_with_its_bon
         assert bond is not None
         assert held is not None
         assert held.files["info"] == bond.files["info"]
-        await client.set_powered(adapter, True)
+        await listening(client, adapter)
         await dualsense.wake()
         await until_reason(client, adapter, pad, Reason.CONNECTED)
         await dualsense.wait_usable()

@@ -259,12 +259,15 @@ class FakeBluez:
         self.change(adapter, ADAPTER, Powered=False)
         self.withdraw(adapter)
 
-    def power(self, adapter: str, on: bool) -> None:
-        """The radio goes on or off; off ends links (Unknown) and discovery sessions silently."""
+    def power(self, adapter: str, on: bool, reason: str | None = "Local") -> None:
+        """The radio goes on or off; off ends links and, silently, discovery sessions.
+
+        `reason` as in `disconnect_device`: Local is the kernel's (7.2), Unknown bluetoothd's own.
+        """
         if not on:
             for path, held in list(self.objects.items()):
                 if path.startswith(adapter + "/") and held.get(DEVICE, {}).get("Connected"):
-                    self.disconnect_device(path, "Unknown")
+                    self.disconnect_device(path, reason)
             self._discoverers.pop(adapter, None)
             self.change(adapter, ADAPTER, Powered=False, PowerState="off", Discovering=False)
         else:

@@ -206,6 +206,9 @@ def bench(session: nox.Session) -> None:
     """Figures, printed as ratios of one run; never asserted."""
     session.install(*wheels(session, "inputid"))
     session.run("python", "packages/inputid/benchmarks/bench.py", *session.posargs)
+    session.install(*wheels(session, "draplugin"))
+    for name in ("prepare", "idle"):
+        session.run("python", f"packages/draplugin/benchmarks/{name}.py", *session.posargs)
     session.install(*group("lab"))
     inside = ("python", "packages/uinputrelay/benchmarks/bench_relay.py")
     session.run("python", "-m", "lab", "run", "--", *inside, env={"PYTHONPATH": "tests"})

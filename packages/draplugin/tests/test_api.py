@@ -89,6 +89,31 @@ async def test_a_connection_that_breaks_is_unavailable(server: ScriptedServer) -
         await server.api().get(NODES, "n")
 
 
+async def test_a_server_that_is_not_there_is_unavailable(server: ScriptedServer) -> None:
+    api = server.api()
+    assert server._runner is not None
+    await server._runner.cleanup()
+    with pytest.raises(Unavailable, match=NODE):
+        await api.get(NODES, "n")
+
+
+async def test_a_watch_that_falls_silent_past_its_end_is_unavailable(
+    server: ScriptedServer,
+) -> None:
+    """Half open: a peer that vanished sends nothing, not even the end."""
+    server.on("WATCH", SECRET_LIST, stream({"type": "ADDED", "object": item("a")}, stay=10))
+    seen = []
+
+    async def follow() -> None:
+        async with server.api().watch(SECRETS, "ns", [], timeout=0.3) as events:
+            async for kind, obj in events:
+                seen.append((kind, key_of(obj)))
+
+    with pytest.raises(Unavailable, match="TimeoutError"):
+        await follow()
+    assert seen == [("ADDED", "ns/a")]
+
+
 async def test_a_server_that_says_nothing_is_unavailable_after_the_timeout(
     server: ScriptedServer,
 ) -> None:
@@ -183,6 +208,30 @@ async def test_a_version_served_no_more_is_negotiated_again(server: ScriptedServ
     server.shows(old, direct)
     assert await api.get(RESOURCECLAIMS, "claim-1", "default") == claim
     assert await api.dra_version() == "v1beta1"
+
+
+async def test_a_watch_of_a_version_served_no_more_goes_on_in_the_next_one(
+    server: ScriptedServer,
+) -> None:
+    """A cluster is upgraded under a driver that has nothing to say itself."""
+    old = "/apis/resource.k8s.io/v1beta1/resourceslices"
+    new = old.replace("v1beta1", "v1")
+    server.on(
+        "GET",
+        "/apis/resource.k8s.io",
+        answer({"versions": [{"version": "v1beta1"}]}),
+        answer({"versions": [{"version": "v1"}]}),
+    )
+    server.on("GET", old, answer({"items": [], "metadata": {"resourceVersion": "5"}}))
+    server.on("WATCH", old, answer("404 page not found", 404))
+    metadata = {"name": "s", "resourceVersion": "6"}
+    event = {"type": "ADDED", "object": {"metadata": metadata, "spec": {"devices": []}}}
+    server.on("WATCH", new, stream(event, stay=3))
+    seen: asyncio.Queue[Change] = asyncio.Queue()
+    async with Reflector(server.api(), RESOURCESLICES) as reflector:
+        reflector.subscribe(seen.put_nowait)
+        assert (await seen.get()).key == "s"
+    assert [r.query["resourceVersion"] for r in server.asked("WATCH", new)] == ["5"]
 
 
 async def test_a_server_without_the_group_says_what_is_needed(server: ScriptedServer) -> None:

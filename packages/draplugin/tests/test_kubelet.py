@@ -118,6 +118,17 @@ async def test_get_info_has_one_second(kubelet_root: Path) -> None:
     assert kubelet.log[0].startswith("registration of mute-reg.sock failed: DEADLINE_EXCEEDED")
 
 
+async def test_a_restarted_plugin_is_not_taken_for_the_one_before(
+    scripted: Scripted, kubelet_root: Path
+) -> None:
+    async with FakeKubelet(kubelet_root, timings=Timings(poll=0.1)) as kubelet:
+        async with scripted.serving():
+            first = await kubelet.registered(DRIVER)
+        async with scripted.serving():
+            assert await kubelet.registered(DRIVER) is first, "it has not looked again yet"
+            assert await kubelet.registered(DRIVER, after=first) is not first
+
+
 async def test_hidden_sockets_are_not_looked_at(scripted: Scripted, kubelet_root: Path) -> None:
     async with (
         FakeKubelet(kubelet_root, timings=QUICK) as kubelet,

@@ -300,12 +300,12 @@ async def cleans_up_at_stop() -> AsyncIterator[Make]:
 
 @breaks("test_a_restarted_kubelet_finds_the_driver_again")
 async def registers_once() -> AsyncIterator[Make]:
-    original, asked = Plugin.info, set[int]()
+    original, asked = Plugin.info, set[Plugin]()
 
     def once(self: Plugin) -> Any:
-        if id(self) in asked:
+        if self in asked:
             raise RuntimeError("already registered")
-        asked.add(id(self))
+        asked.add(self)
         return original(self)
 
     with mock.patch.object(Plugin, "info", once):

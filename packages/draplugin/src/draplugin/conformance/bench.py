@@ -9,7 +9,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from ..kube.resources import uid_of
 from ..model import ClaimRef
 from ..site import Site
 from ..testing import FakeKubelet, Timings
+from ..testing.kubelet import Registered
 from .proxy import Wire
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class Bench:
     wire: Wire
     site: Site
     make: Make
-    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    plugin: Registered | None = None
 
     @property
     def cdi_dir(self) -> Path:
@@ -77,7 +78,7 @@ class Bench:
         async with self.make(self.site):
             slices = await self.published()
             driver = str(slices[0]["spec"]["driver"])
-            await self.kubelet.registered(driver, timeout=PATIENCE)
+            self.plugin = await self.kubelet.registered(driver, PATIENCE, after=self.plugin)
             yield driver
 
     async def slices(self) -> list[Object]:

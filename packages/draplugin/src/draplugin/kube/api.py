@@ -254,8 +254,14 @@ class Api:
         resource = await self._resolve(resource)
         path = resource.path(namespace)
         full = [("watch", "true"), *query]
-        async with self._transport.lines(path, query=full, timeout=timeout) as lines:
-            yield _events(resource, lines)
+        try:
+            async with self._transport.lines(path, query=full, timeout=timeout) as lines:
+                yield _events(resource, lines)
+        except NotFound as error:
+            if _dra(resource) and not error.reason:
+                # As in _call: this version is served no more. The next watch asks for another.
+                await self.dra_version(refresh=True)
+            raise
 
     async def _call(
         self,

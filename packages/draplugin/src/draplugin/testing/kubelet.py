@@ -137,10 +137,20 @@ class FakeKubelet:
         self.log.append("restarted")
         await self.start()
 
-    async def registered(self, driver: str, timeout: float = 5.0) -> Registered:
-        """The plugin, once it is registered; the most recent one where there are several."""
+    async def registered(
+        self, driver: str, timeout: float = 5.0, *, after: Registered | None = None
+    ) -> Registered:
+        """The plugin, once it is registered; the most recent one where there are several.
+
+        Whoever has just restarted a plugin says which registration was the last one, `after`: it
+        stands until the kubelet has looked at the sockets again.
+        """
+
+        def newer() -> bool:
+            return bool(self._registered.get(driver)) and self._plugin(driver) is not after
+
         async with asyncio.timeout(timeout), self._changed:
-            await self._changed.wait_for(lambda: self._registered.get(driver))
+            await self._changed.wait_for(newer)
         return self._plugin(driver)
 
     async def unregistered(self, driver: str, timeout: float = 5.0) -> None:

@@ -28,7 +28,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "operator": ("inputid", "bluezclient", "uinputrelay", "draplugin"),
 }
 # What a package's tests use beyond what the package installs.
-EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics]"}
+EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics,testing]"}
 UNIT = "not lab and not api and not cluster and not vm and not oracles"
 # Each of its checks has a driver of its own broken by it, on a real API server: minutes.
 CONFORMANCE = "packages/draplugin/tests/api/test_conformance.py"
@@ -108,8 +108,9 @@ def tests(session: nox.Session, package: str) -> None:
 @nox.session(name="tests-oldest", python="3.11")
 def tests_oldest(session: nox.Session) -> None:
     """draplugin on the oldest grpcio, protobuf and others it allows; `tests` has the newest."""
-    home, extras = "packages/draplugin", ("--extra", "cel", "--extra", "metrics")
-    session.install("--resolution", "lowest-direct", "-r", f"{home}/pyproject.toml", *extras)
+    home = "packages/draplugin"
+    oldest = ("--resolution", "lowest-direct", "--all-extras")
+    session.install(*oldest, "-r", f"{home}/pyproject.toml")
     session.install(*group("test"))
     session.install("--no-deps", *wheels(session, "draplugin"))
     names = ", ".join(f"{name!r}" for name in ("grpcio", "protobuf", "aiohttp", "kubernetes"))

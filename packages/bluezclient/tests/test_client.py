@@ -129,6 +129,7 @@ async def test_bonded_is_read_again_when_paired_turns_false(
 async def test_an_address_that_changes_under_its_path_stays_one_device(
     client: Client, fake_bluez: FakeBluez, hci0: str
 ) -> None:
+    """bluez #1079, #2466, #379, #282: after a suspend the private address is another one."""
     identity = Address("C0:AB:51:33:B7:12")
     path = fake_bluez.add_device(hci0, PAD, AddressType="random", Connected=True)
     await client.until(lambda state: path in state.devices, 1)
@@ -231,6 +232,7 @@ async def test_states_gives_the_newest_picture_and_skips_those_in_between(
 async def test_every_pending_wait_ends_by_name_without_any_time_passing(
     client: Client, fake_bluez: FakeBluez, broker: LoopbackBroker, hci0: str, loss: str
 ) -> None:
+    """bleak #1176, #942, #1737: a lost bus hung its callers."""
     loop = asyncio.get_running_loop()
     fake_bluez.hang_next("Set Alias")
     waits = [
@@ -263,6 +265,7 @@ async def test_a_loss_is_a_state_of_its_own_and_the_return_is_a_new_picture(
     loss: str,
     availability: Availability,
 ) -> None:
+    """signalk-server #3049, blueferry PR#25: a restart left stale objects."""
     fake_bluez.add_device(hci0, PAD, Connected=True)
     await client.until(lambda state: state.device(PAD) is not None, 1)
     fake_bluez.crash()

@@ -158,6 +158,7 @@ async def test_a_device_object_that_vanishes_in_the_middle_of_pairing_is_tried_a
 async def test_an_old_bond_of_a_pad_in_pairing_mode_is_removed_first(
     client: Client, fake_bluez: FakeBluez, hci0: str
 ) -> None:
+    """hass-omron PR#165, bluez #2475: over a stale bond `Pair` returns at once."""
     fake_bluez.add_device(hci0, PAD)
     fake_bluez.peers.append(replace(PEER))
     async with client.pairing_window(ADAPTER) as window:

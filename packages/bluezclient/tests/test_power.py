@@ -26,6 +26,7 @@ from .conftest import PAD
 def test_a_battery_is_found_by_its_address(
     tmp_path: Path, name: str, capacity: str, percentage: int | None
 ) -> None:
+    """bluetui #134, bluetuith #78: bluetoothd has no battery of a DualSense."""
     (tmp_path / "BAT0").mkdir()
     (tmp_path / name).mkdir()
     (tmp_path / name / "capacity").write_text(capacity)

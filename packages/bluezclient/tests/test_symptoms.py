@@ -9,7 +9,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from bluezclient import Address, Client, DeviceInitiatesConnection, Reason, host_problems, is_benign
+from bluezclient import (
+    Address,
+    Client,
+    DeviceInitiatesConnection,
+    DeviceUnreachable,
+    Reason,
+    host_problems,
+    is_benign,
+)
 from bluezclient.properties import DEVICE, INPUT
 from bluezclient.storage import Bond, read_bond, restore, watch_bonds
 from bluezclient.testing import FakeBluez
@@ -60,6 +68,27 @@ async def test_an_automatic_connect_breaks_the_dualsense_so_there_is_none(
         fake_bluez.disconnect_device(pad)
         await asyncio.sleep(5)
     assert "Connect" not in [call.member for call in fake_bluez.calls]
+
+
+# -- a pad that sleeps is called with "Host is down" (#319, #1259) -----------------------------------
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(
+    "text", ["Host is down", "br-connection-create-socket", "br-connection-page-timeout"]
+)
+async def test_a_host_that_is_down_is_a_device_that_does_not_answer_and_no_alarm(
+    client: Client, fake_bluez: FakeBluez, hci0: str, text: str
+) -> None:
+    pad = fake_bluez.add_device(hci0, PAD)
+    await client.until(lambda s: pad in s.devices, 1)
+    fake_bluez.fail_next("Connect", "Failed", text)
+    with pytest.raises(DeviceUnreachable) as caught:
+        await client.connect(PAD)
+    assert (caught.value.name, caught.value.text) == ("org.bluez.Error.Failed", text)
+    link = client.state.links[(ADAPTER, PAD)]
+    assert (link.reason, link.flapping) == (Reason.NEVER_CONNECTED, False)
+    assert is_benign(link.reason)
 
 
 # -- keys lost after a restart (#875, #1827, #686) --------------------------------------------------

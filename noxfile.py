@@ -1,4 +1,7 @@
-"""Every check of this repository, one session each. `./dev test` runs the default ones in order."""
+"""Every check of this repository, one session each.
+
+`./dev test` runs those with a tag: `host` beside `guest`, which has the emulated machine.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import nox
 nox.needs_version = ">=2025.2.9"
 nox.options.default_venv_backend = "uv"
 nox.options.error_on_external_run = True
+# A Python that is not there is a session skipped aloud, never something from elsewhere.
+nox.options.download_python = "never"
 nox.options.stop_on_first_error = True
 
 ROOT = Path(__file__).parent
@@ -30,8 +35,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 # What a package's tests use beyond what the package installs.
 EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics,testing]"}
 UNIT = "not lab and not api and not cluster and not vm and not oracles"
-# Each of its checks has a driver of its own broken by it, on a real API server: minutes.
-CONFORMANCE = "packages/draplugin/tests/api/test_conformance.py"
 
 
 def group(name: str) -> list[str]:
@@ -61,7 +64,7 @@ def wheels(session: nox.Session, *names: str) -> list[str]:
     return built
 
 
-@nox.session
+@nox.session(tags=["host"])
 def lint(session: nox.Session) -> None:
     """Style, layers, and one changelog per package."""
     session.install(*group("lint"), *wheels(session, *PACKAGES))
@@ -81,7 +84,7 @@ def lint(session: nox.Session) -> None:
         )
 
 
-@nox.session
+@nox.session(tags=["host"])
 def types(session: nox.Session) -> None:
     """mypy, strict, over the packages, the tests and this file."""
     session.install(
@@ -95,7 +98,7 @@ def types(session: nox.Session) -> None:
         session.run("mypy", *cache, f"packages/{name}/tests")
 
 
-@nox.session
+@nox.session(tags=["host"])
 @nox.parametrize("package", [nox.param(name, id=name) for name in PACKAGES])
 def tests(session: nox.Session, package: str) -> None:
     """One package alone: its wheel, its unit tests."""
@@ -105,7 +108,7 @@ def tests(session: nox.Session, package: str) -> None:
 
 
 # The last Python for which the oldest grpcio has wheels.
-@nox.session(name="tests-oldest", python="3.11")
+@nox.session(name="tests-oldest", python="3.11", tags=["host"])
 def tests_oldest(session: nox.Session) -> None:
     """draplugin on the oldest grpcio, protobuf and others it allows; `tests` has the newest."""
     home = "packages/draplugin"
@@ -130,46 +133,38 @@ def _real(session: nox.Session, marks: str, *folders: str) -> None:
         session.run("python", "-m", "lab", "root", env=env)
     if "api" in marks or "cluster" in marks:
         session.run("python", "-m", "cluster", "build", env=env)
-    where = session.posargs or [f"--ignore={CONFORMANCE}", *(folders or ("packages", "tests"))]
-    session.run("pytest", "-m", marks, "--lab=require", *where)
+    where = session.posargs or folders or ("packages", "tests")
+    session.run("pytest", "-v", "-m", marks, "--lab=require", *where)
 
 
-@nox.session
+@nox.session(tags=["host"])
 def house(session: nox.Session) -> None:
     """What crosses the packages without needing real parts: versions, ranges, the plugins."""
     session.install(*group("test"), *group("lab"), "packaging", *wheels(session, *PACKAGES))
     session.run("pytest", "-m", UNIT, "tests", *session.posargs)
 
 
-@nox.session
+@nox.session(tags=["guest"])
 def real(session: nox.Session) -> None:
-    """The main job on real parts: one control plane, one VM. The packages' own are lab and api."""
-    _real(session, "lab or api or cluster or vm", "tests/job")
+    """The main job on real parts, and the tools it stands on: one control plane, one VM."""
+    _real(session, "lab or cluster or vm", "tests")
 
 
 @nox.session(default=False)
 def lab(session: nox.Session) -> None:
-    """Only what runs in the lab's VM without Kubernetes."""
+    """What runs in the lab's VM without Kubernetes, of every package: half an hour without KVM."""
     _real(session, "lab or vm")
 
 
-@nox.session(default=False)
-def conformance(session: nox.Session) -> None:
-    """The conformance suite over drivers that are broken on purpose, one for each check."""
-    session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
-    session.run("python", "-m", "cluster", "build", env={"PYTHONPATH": "tests"})
-    session.run("pytest", "-m", "api", CONFORMANCE, *session.posargs)
-
-
-@nox.session(default=False)
+@nox.session(tags=["host"])
 def api(session: nox.Session) -> None:
-    """Only what needs the real control plane and no VM."""
+    """What needs the real control plane and no VM."""
     _real(session, "api")
 
 
 @nox.session(default=False)
 def cluster(session: nox.Session) -> None:
-    """Only what needs the control plane and the node in the VM."""
+    """What needs the control plane and the node in the VM, of every package."""
     _real(session, "cluster")
 
 

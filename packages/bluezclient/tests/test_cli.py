@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bluezclient import BluezError, PairingRejected, PairingTimedOut, PinRequired, cli
+from bluezclient import Address, BluezError, PairingRejected, PairingTimedOut, PinRequired, cli
 from bluezclient.cli.commands import COMMANDS
 from bluezclient.cli.output import Output, plain
 from bluezclient.testing import FakeBluez, Peer
@@ -263,6 +263,22 @@ async def test_adapters_tell_the_release_of_bluetoothd(
         assert "5.87" in await run(*bus, "adapters")
         [adapters] = await run_json(capsys, *bus, "adapters")
         assert adapters[0]["bluez"] == "5.87"
+
+
+async def test_a_scan_shows_what_is_in_pairing_mode_and_nothing_is_told_as_none(
+    private_bus_address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bus = ("--bus", private_bus_address)
+    async with FakeBluez.on_bus(private_bus_address) as fake:
+        fake.add_adapter(ADAPTER)
+        fake.add_adapter(Address("04:4A:69:66:92:28"), 1, powered=False)
+        fake.peers.append(quick())
+        assert await run(*bus, "devices", "--all") == "Devices: none\n"
+        [devices] = await run_json(capsys, *bus, "devices", "--scan", "0.3")
+        assert [(d["device"]["address"], d["device"]["rssi"]) for d in devices] == [
+            (PAD.colons, -50)
+        ]
+        assert "StopDiscovery" in [call.member for call in fake.calls]
 
 
 async def test_watch_on_a_terminal_keeps_a_device_whose_radio_was_pulled(

@@ -21,6 +21,7 @@ _HELP = """\
 Look at bluetoothd, pair and unpair, and read bonds on disk.
 
   bluezclient devices                      what is bonded, and why it is not connected
+  bluezclient devices --scan 15            what is on the air, by address and kind
   bluezclient pair a0:ab:51:33:b7:12       hold the pairing buttons, then run this
   bluezclient watch                        every link as it comes and goes, with the reason
   sudo bluezclient bonds                   what is on disk, and what is missing from it
@@ -118,9 +119,12 @@ def _parser() -> argparse.ArgumentParser:
     command("adapters", "the radios, and the release of bluetoothd behind them")
     devices = command("devices", "the devices bluetoothd knows, with reasons")
     devices.add_argument("--all", action="store_true", help="also what is only on the air")
+    devices.add_argument(
+        "--scan", type=_seconds, metavar="SECONDS", help="listen first, so long; implies --all"
+    )
     command("watch", "follow every device, with the reason of each change, until interrupted")
     pair = command("pair", "open a window and pair with one device", _PAIR)
-    pair.add_argument("address", type=_address)
+    pair.add_argument("address", type=_address, help="on its label, or in `devices --scan 15`")
     pair.add_argument("--adapter", type=_address, help="which radio, if there are several")
     pair.add_argument("--seconds", type=_seconds, default=90.0, help="default: %(default)g")
     pair.add_argument(

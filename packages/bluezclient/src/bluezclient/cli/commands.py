@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from typing import ClassVar
 
 from rich.console import Group
@@ -94,11 +95,22 @@ def _yes(value: bool | None) -> str:
 async def devices(options: argparse.Namespace, output: Output) -> int:
     """List the devices with a bond or a link, or all."""
     async with Client.open(options.bus, keep_connectable=False) as bluez:
-        state = bluez.require_available()
-    found = [d for d in state.devices.values() if options.all or d.known or d.connected]
+        state = await _scanned(bluez, options.scan) if options.scan else bluez.require_available()
+    everything = options.all or options.scan
+    found = [d for d in state.devices.values() if everything or d.known or d.connected]
     rows = [_device_row(device, state) for device in found]
     output.rows("Devices", _DEVICE_COLUMNS, rows, [_device_data(d, state) for d in found])
     return 0
+
+
+async def _scanned(bluez: Client, seconds: float) -> State:
+    """The state after listening on every radio that is on."""
+    async with AsyncExitStack() as stack:
+        for adapter in bluez.require_available().adapters.values():
+            if adapter.powered:
+                await stack.enter_async_context(bluez.discovering(adapter))
+        await asyncio.sleep(seconds)
+        return bluez.require_available()
 
 
 def _device_row(device: Device, state: State) -> tuple[str, ...]:

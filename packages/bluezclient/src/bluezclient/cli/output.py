@@ -48,10 +48,13 @@ class Output:
         self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], data: object
     ) -> None:
         """A table of `rows`, or `data` as JSON."""
+        found = list(rows)
         if self.json:
             self.document(data)
+        elif found:
+            self.console.print(table(title, columns, found))
         else:
-            self.console.print(table(title, columns, rows))
+            self.say(f"{title}: none")
 
     def say(self, text: str, **data: object) -> None:
         """A sentence, or `data` as a JSON line."""

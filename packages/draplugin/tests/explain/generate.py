@@ -72,6 +72,7 @@ def _scene(rng: random.Random, name: str, broken_pools: bool) -> Scene:
     scene.objects += slices
     if broken_pools:
         scene.objects += [another for part in slices for another in _another(rng, part)]
+    scene.objects += [_taint_rule(rng, scene)] if rng.random() < 0.1 else []
     _hold_some(rng, scene, slices)
     scene.objects.append(_claim(rng, scene))
     scene.objects.append(_pod(scene))
@@ -90,7 +91,10 @@ _ITEMS = ("devices", "requests", "selectors", "config", "firstAvailable")
 def _removable(objects: list[Object]) -> Iterator[tuple[str | int, ...]]:
     """Where something is that a scene could do without."""
     for index, obj in enumerate(objects):
-        if obj["kind"] == "ResourceSlice" or "-holds-" in obj["metadata"]["name"]:
+        if (
+            obj["kind"] in ("ResourceSlice", "DeviceTaintRule")
+            or "-holds-" in obj["metadata"]["name"]
+        ):
             yield (index,)
         if obj["kind"] != "Pod":
             yield from _within((index, "spec"), obj["spec"])
@@ -202,6 +206,22 @@ def _device(rng: random.Random, name: str) -> Object:
     return device
 
 
+def _taint_rule(rng: random.Random, scene: Scene) -> Object:
+    """What an administrator says of devices, beside their driver."""
+    selector: Object = {"driver": scene.driver}
+    if rng.random() < 0.5:
+        selector["pool"] = rng.choice(NODES)
+    if rng.random() < 0.5:
+        selector["device"] = "d0"
+    taint = {"key": "example.com/ruled", "effect": rng.choice(("NoSchedule", "NoExecute", "None"))}
+    return {
+        "apiVersion": GROUP,
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": scene.name},
+        "spec": {"deviceSelector": selector, "taint": taint},
+    }
+
+
 # How a shared capacity is divided.
 _POLICIES: tuple[Object, ...] = (
     {},
@@ -270,9 +290,10 @@ def _way(rng: random.Random, scene: Scene) -> Object:
     else:
         way["count"] = rng.choice((1, 1, 2, 3))
     if rng.random() < 0.5:
-        way["tolerations"] = [{"key": "example.com/bad", **rng.choice(_TOLERATIONS)}]
+        key = {} if rng.random() < 0.2 else {"key": "example.com/bad"}
+        way["tolerations"] = [{**key, **rng.choice(_TOLERATIONS if key else _TOLERATIONS[:5])}]
     if rng.random() < 0.2:
-        way["capacity"] = {"requests": {"memory": rng.choice(("512Mi", "1Gi", "3Gi"))}}
+        way["capacity"] = {"requests": {"memory": rng.choice(("512Mi", "1Gi", "3Gi", "-1"))}}
     return way
 
 

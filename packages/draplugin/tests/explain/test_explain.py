@@ -202,6 +202,30 @@ def test_all_means_every_device_that_matches(
     assert told(claim(allocationMode="All"), CLASS, *others).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("memory", "held", "given"),
+    [
+        # Two have too little for anybody, and so are not asked for at all.
+        ("3Gi", (), ["large"]),
+        ("3Gi", ("small", "middle"), ["large"]),
+        ("2Gi", (), ["middle", "large"]),
+        ("2Gi", ("middle",), []),
+        ("-1", (), None),
+    ],
+)
+def test_all_means_those_that_have_the_capacity(
+    memory: str, held: tuple[str, ...], given: list[str] | None
+) -> None:
+    sizes = {"small": "1Gi", "middle": "2Gi", "large": "4Gi"}
+    devices = [device(name, capacity={"memory": {"value": size}}) for name, size in sizes.items()]
+    asked = claim(allocationMode="All", capacity={"requests": {"memory": memory}})
+    others = [holding(f"other-{name}", "n1", name) for name in held]
+    said = told(asked, CLASS, part("n1", *devices), *others)
+    chosen = [row.device.rpartition("/")[2] for row in said.rows if row.status is Status.CHOSEN]
+    assert chosen == (given or [])
+    assert (said.verdict == "error") is (given is None)
+
+
 def test_a_newer_generation_makes_an_older_one_nothing() -> None:
     old, new = part("n1", device("a")), part("n1", device("b"), generation=2)
     assert told(claim(), CLASS, old, new).summary == f"can be allocated on n1: r: {DRIVER}/n1/b"
@@ -298,6 +322,39 @@ def test_an_allocated_claim_is_told_that_its_pods_are_deleted() -> None:
     assert [str(each) for each in said.evictions] == [
         f"pods of this claim are deleted at once: {DRIVER}/n1/t has taint k:NoExecute"
     ]
+
+
+def taint_rule(effect: str, **selector: str) -> dict[str, Any]:
+    spec = {"deviceSelector": selector, "taint": {"key": "ruled", "effect": effect}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "rule"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [
+        (taint_rule("NoSchedule", driver=DRIVER, device="a"), "b"),
+        (taint_rule("NoExecute", pool="n1", device="a"), "b"),
+        (taint_rule("NoSchedule", driver=DRIVER, pool="n2"), "a"),
+        (taint_rule("NoSchedule", driver="other.example.com"), "a"),
+        (taint_rule("None", driver=DRIVER), "a"),
+        (taint_rule("NoSchedule"), None),
+        (
+            {**taint_rule("NoSchedule"), "spec": {"taint": {"key": "k", "effect": "NoSchedule"}}},
+            "a",
+        ),
+    ],
+)
+def test_a_taint_rule_of_an_administrator_counts_as_a_taint(
+    rule: dict[str, Any], given: str | None
+) -> None:
+    said = told(claim(), CLASS, part("n1", device("a"), device("b")), rule)
+    chosen = [row.device for row in said.rows if row.status is Status.CHOSEN]
+    assert chosen == ([f"{DRIVER}/n1/{given}"] if given else [])
 
 
 def pod_of(*claims: str, **spec: Any) -> dict[str, Any]:

@@ -38,6 +38,7 @@ _SECOND_LOOK = 15.0
 _PLURALS = {
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
     "ResourceClaim": f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaims",
     "Pod": f"/api/v1/namespaces/{NAMESPACE}/pods",
     "Node": "/api/v1/nodes",
@@ -246,6 +247,8 @@ def _compare(server: Server, scenes: list[Scene], say: Print) -> list[tuple[list
     found = _differing(server, scenes, say)
     worst = [scene for scene in scenes if scene.name in found][:3]
     shrunk = [_shrunk(server, scene, found[scene.name], say) for scene in worst]
+    for scene, difference in shrunk:
+        say(f"{json.dumps(scene.objects)}\n{json.dumps(scene.allocations)}\n{difference}")
     return [(scene.objects, difference) for scene, difference in shrunk]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from draplugin.api import ObjectMeta, ResourceClaim
 from draplugin.explain import (
@@ -25,6 +26,9 @@ from draplugin.explain import (
 
 from .lint import objects_of
 from .output import UsageError, clean, paint, table
+
+if TYPE_CHECKING:
+    from draplugin.kube import Api
 
 _HELP = """Explain what the scheduler does with a claim.
 
@@ -193,7 +197,24 @@ async def _read_cluster(kubeconfig: str | None) -> list[dict[str, Any]]:
                 # Items of a list do not say what they are.
                 named = {"apiVersion": resource.api_version, "kind": resource.kind}
                 objects.append({**named, **item})
+        objects += await _taint_rules(api)
     return objects
+
+
+async def _taint_rules(api: Api) -> list[dict[str, Any]]:
+    """DeviceTaintRules, where the server has them and lets them be read."""
+    from draplugin.kube import Forbidden, NotFound, Resource
+    from draplugin.kube.resources import DRA_GROUP
+
+    kind = "DeviceTaintRule"
+    resource = Resource(DRA_GROUP, "v1", "devicetaintrules", kind, namespaced=False)
+    try:
+        return [{"kind": kind, **item} for item in await api.list(resource)]
+    except NotFound:
+        return []
+    except Forbidden as error:
+        print(f"draplugin: explained without DeviceTaintRules: {error}", file=sys.stderr)
+        return []
 
 
 def render(told: Explanation) -> str:

@@ -130,7 +130,8 @@ class _Walk:
             if pool.problem:
                 raise AllocationError(f"asks for all devices, but {pool.driver} {pool.problem}")
             for offered in pool.devices(self.node):
-                if self._selectable(offered, way) and needed(offered.device, way) is not None:
+                # What others have taken counts later: such a device is asked for and not had.
+                if self._selectable(offered, way) and _could(offered.device, way):
                     yield offered
 
     def outcome(self) -> Outcome:
@@ -265,6 +266,12 @@ class _Walk:
 
     def _bound(self, constraint: DeviceConstraint) -> list[Offered]:
         return [o for a, o in self.given if applies(constraint, a.request, a.name)]
+
+
+def _could(device: Device, way: Way) -> bool:
+    """Whether a device has the capacities asked for, were nothing of it taken."""
+    taken = needed(device, way)
+    return taken is not None and fits(device, taken, {})
 
 
 def applies(constraint: DeviceConstraint, request: str, name: str) -> bool:

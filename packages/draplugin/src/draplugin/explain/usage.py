@@ -17,13 +17,15 @@ from draplugin.api import (
     DeviceCapacity,
     ResourceClaim,
 )
-from draplugin.cel.quantity import parse
+from draplugin.cel.quantity import QuantityError, parse
 
 from .matching import Way
 from .pools import Pool
 from .world import DeviceId
 
 Amounts = dict[str, Fraction]
+# Steps are counted in 64 bits of thousandths.
+_MOST = Fraction(2**63 - 1, 1000)
 
 
 def amount(text: str) -> Fraction:
@@ -66,13 +68,18 @@ class Usage:
 
 
 def needed(device: Device, way: Way) -> Amounts | None:
-    """What a request takes of each capacity; None where the device has not what is asked."""
+    """What a request takes of each capacity; None where the device has not what is asked.
+
+    Raises QuantityError for an amount at which the scheduler gives up.
+    """
     asked = way.capacity.requests if way.capacity else {}
     if any(name not in device.capacity for name in asked):
         return None
     taken = {}
     for name, capacity in device.capacity.items():
         number = _consumed(capacity, asked.get(name))
+        if number < 0:
+            raise QuantityError(f"capacity {name}: less than nothing is asked for")
         if _violates(number, capacity.request_policy):
             return None
         taken[name] = number
@@ -100,6 +107,8 @@ def _consumed(capacity: DeviceCapacity, asked: str | None) -> Fraction:
         least = amount(span.min)
         if number < least or span.step is None:
             return max(number, least)
+        if number > _MOST:
+            raise QuantityError(f"{asked} is more than can be counted in steps")
         step = amount(span.step)
         return least + math.ceil((number - least) / step) * step
     fitting = [v for v in map(amount, policy.valid_values) if v >= number]

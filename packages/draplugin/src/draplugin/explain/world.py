@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from draplugin.api import (
     DeviceClass,
+    DeviceTaint,
     NodeSelector,
     ResourceClaim,
     ResourceClaimTemplate,
@@ -43,6 +44,30 @@ class Pod:
     node: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict, hash=False)
     claims: tuple[PodClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRule:
+    """A DeviceTaintRule: a taint that an administrator puts on devices; None selects all."""
+
+    name: str
+    taint: DeviceTaint
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+    def on(self, part: ResourceSlice) -> ResourceSlice:
+        """The slice with the taint on those of its devices that are meant."""
+        spec = part.spec
+        if self.driver not in (None, spec.driver) or self.pool not in (None, spec.pool.name):
+            return part
+        devices = tuple(
+            replace(device, taints=(*device.taints, self.taint))
+            if self.device in (None, device.name)
+            else device
+            for device in spec.devices or ()
+        )
+        return replace(part, spec=replace(spec, devices=devices))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -92,12 +117,15 @@ def _is(metadata: Any, namespace: str, name: str) -> bool:
 def world_of(objects: Iterable[Mapping[str, Any]]) -> World:
     """A world of plain objects in any version; raises ValueError, DecodeError for misfits.
 
-    Nodes and pods are read for what matters here; other kinds are passed over.
+    Nodes, pods and DeviceTaintRules are read for what matters here, the last into the taints of the
+    slices' devices; other kinds are passed over.
     """
     found: dict[str, list[Any]] = {}
     for obj in objects:
         kind = str(obj.get("kind", ""))
-        if str(obj.get("apiVersion", "")).startswith(f"{GROUP}/"):
+        if kind == "DeviceTaintRule":
+            found.setdefault(kind, []).extend(_taint_rules(obj))
+        elif str(obj.get("apiVersion", "")).startswith(f"{GROUP}/"):
             value = read(obj)
             items = getattr(value, "items", None)
             for item in items if isinstance(items, tuple) else (value,):
@@ -106,12 +134,34 @@ def world_of(objects: Iterable[Mapping[str, Any]]) -> World:
             found.setdefault(kind, []).append(_READERS[kind](obj))
     return World(
         {c.metadata.name: c for c in found.get("DeviceClass", [])},
-        tuple(found.get("ResourceSlice", [])),
+        tuple(_tainted(found.get("ResourceSlice", []), found.get("DeviceTaintRule", []))),
         tuple(found.get("ResourceClaim", [])),
         tuple(found.get("Node", [])),
         tuple(found.get("ResourceClaimTemplate", [])),
         tuple(found.get("Pod", [])),
     )
+
+
+def _tainted(
+    slices: Iterable[ResourceSlice], rules: Iterable[TaintRule]
+) -> Iterator[ResourceSlice]:
+    ordered = sorted(rules, key=lambda rule: rule.name)
+    for part in slices:
+        for rule in ordered:
+            part = rule.on(part)
+        yield part
+
+
+def _taint_rules(obj: Mapping[str, Any]) -> Iterator[TaintRule]:
+    metadata, spec = obj.get("metadata") or {}, obj.get("spec") or {}
+    selector, taint = spec.get("deviceSelector"), spec.get("taint") or {}
+    # Without a selector it is for no device.
+    if selector is not None:
+        yield TaintRule(
+            str(metadata.get("name", "")),
+            DeviceTaint(*(str(taint.get(name) or "") for name in ("key", "value", "effect"))),
+            *(selector.get(name) for name in ("driver", "pool", "device")),
+        )
 
 
 def _node(obj: Mapping[str, Any]) -> Node:

@@ -129,7 +129,10 @@ class Lab:
         return await self.api.get(RESOURCECLAIMS, status["resourceClaimName"], self.namespace)
 
     async def delete(self, name: str) -> None:
-        """Delete the pod and wait until it is gone, which is after unprepare."""
+        """Delete the pod and wait until it is gone, which is after unprepare.
+
+        One at a time: an emulated machine that tears three sandboxes down at once needs minutes.
+        """
         await self.api.delete(PODS, name, self.namespace)
 
         async def gone() -> bool:
@@ -191,7 +194,8 @@ async def test_a_driver_that_ends_or_is_killed_loses_and_repeats_nothing(lab: La
     assert lab.files() == sorted([first, second])
     async with lab.driver():
         third = await lab.pod("third")
-        await asyncio.gather(*(lab.delete(name) for name in ("first", "second", "third")))
+        for name in ("first", "second", "third"):
+            await lab.delete(name)
     assert lab.files() == []
     for uid in (first, second, third):
         assert lab.served(uid) == (1, 1)
@@ -207,7 +211,8 @@ async def test_a_rolling_update_has_two_instances_and_no_gap(lab: Lab) -> None:
             old.terminate()
             await eventually(lambda: _gone(old_uid), "the old instance's sockets gone")
             after = await lab.pod("after")
-            await asyncio.gather(*(lab.delete(name) for name in ("before", "during", "after")))
+            for name in ("before", "during", "after"):
+                await lab.delete(name)
     for uid in (before, during, after):
         assert lab.served(uid) == (1, 1)
     assert lab.files() == []
@@ -237,7 +242,8 @@ async def test_a_restarted_kubelet_and_containerd_change_nothing_for_a_running_p
         assert (CDI / f"{DRIVER}-{uid}.json").read_bytes() == content
         other = await lab.pod("other")
         assert lab.files() == sorted([uid, other])
-        await asyncio.gather(lab.delete("stays"), lab.delete("other"))
+        await lab.delete("stays")
+        await lab.delete("other")
         assert lab.files() == []
         assert (lab.served(uid), lab.served(other)) == ((1, 1), (1, 1))
 

@@ -70,7 +70,9 @@ def _scene(rng: random.Random, name: str, broken_pools: bool) -> Scene:
     scene.objects += [_class(rng, scene)] if rng.random() < 0.95 else []
     slices = [_slice(rng, scene, node) for node in NODES if rng.random() < 0.85]
     scene.objects += slices
-    if broken_pools:
+    if not broken_pools:
+        scene.objects += [_counters(rng, part) for part in slices if rng.random() < 0.2]
+    else:
         scene.objects += [another for part in slices for another in _another(rng, part)]
     scene.objects += [_taint_rule(rng, scene)] if rng.random() < 0.1 else []
     _hold_some(rng, scene, slices)
@@ -91,10 +93,9 @@ _ITEMS = ("devices", "requests", "selectors", "config", "firstAvailable")
 def _removable(objects: list[Object]) -> Iterator[tuple[str | int, ...]]:
     """Where something is that a scene could do without."""
     for index, obj in enumerate(objects):
-        if (
-            obj["kind"] in ("ResourceSlice", "DeviceTaintRule")
-            or "-holds-" in obj["metadata"]["name"]
-        ):
+        # Without one of its slices a pool is in the way of other scenes.
+        whole = obj["kind"] == "ResourceSlice" and obj["spec"]["pool"]["resourceSliceCount"] == 1
+        if whole or obj["kind"] == "DeviceTaintRule" or "-holds-" in obj["metadata"]["name"]:
             yield (index,)
         if obj["kind"] != "Pod":
             yield from _within((index, "spec"), obj["spec"])
@@ -168,6 +169,20 @@ def _slice(rng: random.Random, scene: Scene, node: str) -> Object:
     }
     name = f"{scene.name}-{node}"
     return {"apiVersion": GROUP, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
+
+
+def _counters(rng: random.Random, part: Object) -> Object:
+    """Let the devices of a pool draw on counters, which stand in a slice of their own."""
+    pool = part["spec"]["pool"]
+    pool["resourceSliceCount"] = 2
+    for device in part["spec"]["devices"]:
+        if rng.random() < 0.7:
+            drawn = {"slots": {"value": rng.choice(("1", "2", "3"))}}
+            device["consumesCounters"] = [{"counterSet": "board", "counters": drawn}]
+    counters = [{"name": "board", "counters": {"slots": {"value": rng.choice(("2", "4"))}}}]
+    spec = {"driver": part["spec"]["driver"], "nodeName": pool["name"], "pool": pool}
+    metadata = {"name": f"{part['metadata']['name']}-counters"}
+    return {**part, "metadata": metadata, "spec": {**spec, "sharedCounters": counters}}
 
 
 def _another(rng: random.Random, part: Object) -> list[Object]:

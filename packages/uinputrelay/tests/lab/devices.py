@@ -119,7 +119,7 @@ class Reader:
         return kernel.snapshot(self.fd)
 
     def state(self) -> tuple[frozenset[int], dict[int, int]]:
-        """Return held keys and plain axes."""
+        """Return held keys and plain axes; what this reader has queued of keys is lost by it."""
         shot = kernel.snapshot(self.fd)
         return kernel.keys(self.fd), {c: a.value for c, a in shot.absinfo.items() if c < 0x2F}
 

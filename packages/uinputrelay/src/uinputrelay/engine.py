@@ -35,7 +35,8 @@ TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's ne
 RETRY = 0.1  # s: a node that could not be opened; udev grants access some time after it appears
 LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
 BACKSTOP = 60.0  # s: everything is looked at again
-PACE = 0.001  # s: beside a Bluetooth report's own way of several, nobody feels it
+AT_ONCE = float("-inf")  # when something is due that cannot wait
+PACE = 0.002  # s: beside a Bluetooth report's own way of several, nobody feels it
 POLLED = 32  # events a poll; the default makes room for a thousand at each call
 
 Handler = Callable[[], bool | None]
@@ -90,7 +91,8 @@ class Engine:
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
         self._polled: dict[int, Source | Mirror] = {}
-        self._due = self._began = self._now = self._clock()
+        self._due = self._clock()
+        self._waited = 0.0
         self._listen(self._bell, self._answer_bell)
         for fd in self._discovery.fds:
             self._listen(fd, self._answer_udev)
@@ -120,10 +122,12 @@ class Engine:
 
     def step(self, timeout: float = 0) -> None:
         """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
-        self._began = self._clock()
-        wait = max(0.0, min(timeout, self._due - self._began))
+        began = self._clock()
+        ready = self._epoll.poll(max(0.0, min(timeout, self._due - began)), POLLED)
+        now = self._clock()
+        self._waited = now - began
         handlers = self._handlers
-        for fd, _ in self._epoll.poll(wait, POLLED):
+        for fd, _ in ready:
             handler = handlers.get(fd)
             try:
                 if handler is not None and handler() is False:  # None: closed by an earlier one
@@ -131,16 +135,15 @@ class Engine:
             except OSError as error:
                 if not self._stop_reading(fd, error):
                     raise
-        self._now = self._clock()
-        if self._due <= self._now:
+        if self._due <= now:
             self._reconcile()
 
     def run(self) -> None:
         """Step until ``stop``; a fault is logged, and the mirrors live on.
 
-        Waking costs more than moving an event. So after a step that took less than ``pace``, its
-        waiting included, the next one is put off by ``pace``: events then come several at a time,
-        and none waits longer than that.
+        Waking costs more than moving an event. So after a step that waited less than half of
+        ``pace``, the next one is put off by ``pace``: events then come several at a time, and none
+        waits longer than that.
         """
         while self._running:
             try:
@@ -148,8 +151,8 @@ class Engine:
             except Exception:
                 _log.exception("the relay goes on after a fault")
                 time.sleep(RETRY)
-                self._due = self._clock()
-            if self._now - self._began < self._pace:
+                self._due = AT_ONCE
+            if self._waited < self._pace / 2:
                 time.sleep(self._pace)
 
     def submit(self, wish: Wish, *, fresh: bool = False) -> None:
@@ -198,7 +201,7 @@ class Engine:
 
     def _answer_udev(self) -> None:
         self._discovery.drain()
-        self._due = self._clock()
+        self._due = AT_ONCE
 
     def _end_of(self, fd: int) -> None:
         """A node's pump said that its device has gone."""
@@ -206,7 +209,7 @@ class Engine:
             if node.source is not None and node.source.fd == fd:
                 node.detach()
         self._sync_polls()
-        self._due = self._clock()
+        self._due = AT_ONCE
 
     def _stop_reading(self, fd: int, error: OSError) -> bool:
         """Leave one node alone until it is tried again, so that the others are served meanwhile."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from bluezclient import Adapter, Address, Client, Reason, State
 from dbus_fast import Message, MessageType
 from dbus_fast.aio import MessageBus
 from dbus_fast.unpack import unpack_variants
+
+if TYPE_CHECKING:
+    from lab.controllers import Keyboard
 
 SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 STORAGE = Path("/var/lib/bluetooth")
@@ -29,6 +33,15 @@ async def client(bluetoothd: object) -> AsyncIterator[Client]:
 def adapter(client: Client) -> Adapter:
     """The first adapter."""
     return next(iter(client.state.adapters.values()))
+
+
+@pytest.fixture
+async def private(logs: Path, air: object) -> AsyncIterator[Keyboard]:
+    """An LE keyboard behind a resolvable private address."""
+    from lab.controllers import Keyboard
+
+    async with Keyboard(logs, private=True) as made:
+        yield made
 
 
 @contextmanager

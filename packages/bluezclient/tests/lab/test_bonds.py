@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,19 +13,10 @@ from .conftest import STORAGE
 from .test_pairing import PATIENCE, sealed, until_reason
 
 if TYPE_CHECKING:
-    from lab.controllers import Controller, DualSense, Keyboard
+    from lab.controllers import Controller, DualSense
     from lab.radio import Bluetoothd
 
 pytestmark = pytest.mark.lab
-
-
-@pytest.fixture
-async def private(logs: Path, air: object) -> AsyncIterator[Keyboard]:
-    """An LE keyboard behind a resolvable private address."""
-    from lab.controllers import Keyboard
-
-    async with Keyboard(logs, private=True) as made:
-        yield made
 
 
 @pytest.fixture(params=["dualsense", "remote", "private"])

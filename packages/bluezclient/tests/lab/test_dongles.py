@@ -1,4 +1,9 @@
-"""A radio that is pulled and comes back under another index, with its controller on the air."""
+"""A radio that is pulled and comes back under another index; and one that leaves private addresses
+to the kernel.
+
+btvirt's own radios say that they resolve private addresses, and then connect to none that they have
+resolved (0x3e, Connection Failed to be Established; BlueZ 5.87). A dongle's says nothing of the kind.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from bluezclient import Adapter, Client, Reason
+from bluezclient import Adapter, Address, Client, Reason
 from bluezclient.storage import read_bond
 
 from .conftest import STORAGE
 from .test_bonds import listening, pair
-from .test_pairing import PATIENCE, until_reason
+from .test_pairing import PATIENCE, sealed, until_reason
+from .test_peers import returns, unpaired
 
 if TYPE_CHECKING:
-    from lab.controllers import DualSense
+    from lab.controllers import DualSense, Keyboard
     from lab.radio import Air, Bluetoothd, Dongle
 
 pytestmark = pytest.mark.lab
@@ -92,3 +98,35 @@ async def test_a_radio_back_under_another_index_is_the_same_adapter_with_its_bon
         await until_reason(client, adapter, pad, Reason.CONNECTED)
         await dualsense.wait_usable()
         await asyncio.to_thread(other.pull)
+
+
+async def test_a_private_address_gives_way_to_the_identity_and_the_path_does_not(
+    client: Client, adapter: Adapter, private: Keyboard, bluetoothd: Bluetoothd
+) -> None:
+    random, identity = Address(private.address), Address(private.identity)
+    assert random != identity
+    await private.advertise()
+    async with client.pairing_window(adapter) as window:
+        device = await window.pair(random, deadline=PATIENCE)
+        assert identity in [seen.address for seen in window.seen]
+    assert (device.address, device.bonded, device.trusted) == (identity, True, True)
+    assert device.path.endswith(random.bluez)
+    assert client.state.device(random) is None
+    assert [key[1] for key in client.state.links] == [identity]
+    await sealed(client, adapter, identity)
+    assert read_bond(STORAGE, adapter.address, random) is None
+    await private.wait_usable()
+    await returns(client, adapter, private, identity)
+
+    await private.sleep()
+    await asyncio.to_thread(bluetoothd.restart)
+    state = await client.until(
+        lambda s: s.device(identity) is not None, PATIENCE, through_loss=True
+    )
+    assert state.require_device(identity).path.endswith(identity.bluez)
+    assert state.require_device(identity).bonded
+    await client.set_powered(adapter, True)
+    await private.wake()
+    await until_reason(client, adapter, identity, Reason.CONNECTED)
+    assert [key[1] for key in client.state.links] == [identity]
+    await unpaired(client, adapter, identity)

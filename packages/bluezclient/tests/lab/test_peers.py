@@ -1,4 +1,4 @@
-"""Devices of other kinds on the real bluetoothd: a passkey, a private address, an intruder."""
+"""Devices of other kinds on the real bluetoothd: a passkey, an intruder, a host without uhid."""
 
 from __future__ import annotations
 
@@ -84,39 +84,6 @@ async def test_a_keyboard_is_paired_by_the_passkey_that_is_shown(
     await keyboard.wait_usable()
     await returns(client, adapter, keyboard, address)
     await unpaired(client, adapter, address)
-
-
-@pytest.mark.parametrize("keyboard", [{"private": True}], indirect=True)
-async def test_a_private_address_gives_way_to_the_identity_and_the_path_does_not(
-    client: Client, adapter: Adapter, keyboard: Keyboard, bluetoothd: Bluetoothd
-) -> None:
-    private, identity = Address(keyboard.address), Address(keyboard.identity)
-    assert private != identity
-    await keyboard.advertise()
-    async with client.pairing_window(adapter) as window:
-        device = await window.pair(private, deadline=PATIENCE)
-        assert identity in [seen.address for seen in window.seen]
-    assert (device.address, device.bonded, device.trusted) == (identity, True, True)
-    assert device.path.endswith(private.bluez)
-    assert client.state.device(private) is None
-    assert [key[1] for key in client.state.links] == [identity]
-    await sealed(client, adapter, identity)
-    assert read_bond(STORAGE, adapter.address, private) is None
-    await keyboard.wait_usable()
-    await returns(client, adapter, keyboard, identity)
-
-    await keyboard.sleep()
-    await asyncio.to_thread(bluetoothd.restart)
-    state = await client.until(
-        lambda s: s.device(identity) is not None, PATIENCE, through_loss=True
-    )
-    assert state.require_device(identity).path.endswith(identity.bluez)
-    assert state.require_device(identity).bonded
-    await client.set_powered(adapter, True)
-    await keyboard.wake()
-    await until_reason(client, adapter, identity, Reason.CONNECTED)
-    assert [key[1] for key in client.state.links] == [identity]
-    await unpaired(client, adapter, identity)
 
 
 @pytest.fixture(params=["true", "false"])

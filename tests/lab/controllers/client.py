@@ -238,9 +238,13 @@ class Intruder(DualSense):
 
     kind = "intruder"
 
-    async def attack(self, host: str) -> bool:
-        """Connect, encrypt without keeping a key, open HID; whether both channels stayed open."""
-        return bool((await self._call("attack", host=host))["open"])
+    async def attack(self, host: str) -> None:
+        """Connect, encrypt without keeping a key, open HID and send reports.
+
+        Whether it got in is the kernel's to tell: bluetoothd takes the channels of those it rejects
+        and drops what comes.
+        """
+        await self._call("attack", host=host)
 
 
 class Remote(Controller):

@@ -14,8 +14,6 @@ from lab.controllers.dualsense import DualSensePeer
 
 _BROWSED_SECONDS = 60.0
 _OPEN_SECONDS = 20.0
-# bluetoothd closes what it refuses after it has accepted the channels.
-_REFUSED_SECONDS = 3.0
 
 
 class _Doubtful(PairingDelegate):  # type: ignore[misc]
@@ -63,7 +61,7 @@ class SlowPadPeer(DualSensePeer):
 class IntruderPeer(DualSensePeer):
     """See lab.controllers.Intruder for the verbs."""
 
-    async def attack(self, host: str) -> dict[str, Any]:
+    async def attack(self, host: str) -> None:
         self.device.pairing_config_factory = lambda _link: PairingConfig(
             mitm=False, bonding=False, delegate=PairingDelegate()
         )
@@ -78,12 +76,8 @@ class IntruderPeer(DualSensePeer):
         await asyncio.wait_for(browsed.wait(), _BROWSED_SECONDS)
         try:
             await asyncio.wait_for(self.hid.open(link), _OPEN_SECONDS)
-            await asyncio.sleep(_REFUSED_SECONDS)
         except Exception as error:
             logging.info("refused: %r", error)
-            return {"open": False}
-        channels = (self.hid.l2cap_ctrl_channel, self.hid.l2cap_intr_channel)
-        return {"open": all(channels) and self.link is not None}
 
     def _browsed(self) -> asyncio.Event:
         """Set when the host has closed its SDP channel."""

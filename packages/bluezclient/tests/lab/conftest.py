@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,55 @@ from dbus_fast.unpack import unpack_variants
 
 if TYPE_CHECKING:
     from lab.controllers import Keyboard
+    from lab.radio import Air, Bluetoothd, Dongle
 
 SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 STORAGE = Path("/var/lib/bluetooth")
+
+
+# Older ones promise LE Extended Create Connection and never complete one (5.66).
+WHOLE_EMULATOR = (5, 87)
+
+
+@pytest.fixture
+def on_dongle() -> bool:
+    """Whether the radio is a `Dongle`, which promises less, and not btvirt's own."""
+    told = subprocess.run(["btvirt", "--version"], capture_output=True, text=True, check=True)
+    return tuple(int(part) for part in told.stdout.strip().split(".")) < WHOLE_EMULATOR
+
+
+@pytest.fixture
+def air(logs: Path, on_dongle: bool) -> Iterator[Air]:
+    """An air of the test's own."""
+    from lab.controllers import nursery
+    from lab.radio import Air
+
+    nursery.prepare()  # loads while the daemons start
+    with Air(logs, radios=0 if on_dongle else 1) as made:
+        yield made
+
+
+@pytest.fixture
+def dongle(air: Air, on_dongle: bool) -> Iterator[Dongle | None]:
+    """The radio, where the air has none."""
+    from lab.radio import Dongle
+
+    if not on_dongle:
+        yield None
+        return
+    with Dongle() as made:
+        yield made
+
+
+@pytest.fixture
+def bluetoothd(logs: Path, system_bus: object, dongle: object) -> Iterator[Bluetoothd]:
+    """bluetoothd with one radio, without bonds."""
+    from lab.radio import Bluetoothd
+
+    daemon = Bluetoothd(logs)
+    daemon.forget()
+    with daemon:
+        yield daemon
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ resolved (0x3e, Connection Failed to be Established; BlueZ 5.87). A dongle's say
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,40 +21,15 @@ from .test_peers import returns, unpaired
 
 if TYPE_CHECKING:
     from lab.controllers import DualSense, Keyboard
-    from lab.radio import Air, Bluetoothd, Dongle
+    from lab.radio import Bluetoothd, Dongle
 
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture
-def air(logs: Path) -> Iterator[Air]:
-    """An air without a radio of the kernel's."""
-    from lab.controllers import nursery
-    from lab.radio import Air
-
-    nursery.prepare()
-    with Air(logs, radios=0) as made:
-        yield made
-
-
-@pytest.fixture
-def dongle(air: Air) -> Iterator[Dongle]:
-    """The one radio."""
-    from lab.radio import Dongle
-
-    with Dongle() as made:
-        yield made
-
-
-@pytest.fixture
-def bluetoothd(logs: Path, system_bus: object, dongle: Dongle) -> Iterator[Bluetoothd]:
-    """bluetoothd with that radio, without bonds."""
-    from lab.radio import Bluetoothd
-
-    daemon = Bluetoothd(logs)
-    daemon.forget()
-    with daemon:
-        yield daemon
+def on_dongle() -> bool:
+    """Here always."""
+    return True
 
 
 async def test_a_radio_back_under_another_index_is_the_same_adapter_with_its_bonds(

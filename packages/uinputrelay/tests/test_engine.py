@@ -33,6 +33,7 @@ class Moves:
         self._act = act
         self.moved = 0
         self.stopped = False
+        self.behind = False
 
     def move(self) -> bool:
         self.moved += 1
@@ -87,3 +88,11 @@ def test_a_fault_of_the_engines_own_is_not_hidden(
     os.eventfd_write(engine._bell, 1)
     with pytest.raises(OSError, match="Too many open files"):
         engine.step(0)
+
+
+def test_a_node_is_behind_once_for_each_time_it_was(engine: Engine) -> None:
+    pump = Moves(lambda: None)
+    node = _node("fast", pump)
+    engine._nodes[node.key] = node
+    pump.behind = True
+    assert (engine._is_behind(), engine._is_behind()) == (True, False)

@@ -149,6 +149,18 @@ def test_frames_pass_as_they_are_and_are_counted(ends: Ends) -> None:
     assert (pump.events, pump.frames, pump.losses, pump.wakeups) == (4, 2, 0, 1)
 
 
+def test_a_pump_is_behind_after_a_full_batch_or_a_loss_and_not_after_less(ends: Ends) -> None:
+    pump, device, _ = ends
+    device.put(_raw(*[KEY, SYN] * 33))
+    told = []
+    for _ in range(2):
+        pump.move()
+        told.append(pump.behind)
+    device.put(_raw(KEY, SYN, LOST, SYN))
+    pump.move()
+    assert [*told, pump.behind] == [True, False, True]
+
+
 def test_half_a_frame_waits_for_its_other_half(ends: Ends) -> None:
     pump, device, mirror = ends
     device.put(_raw(*[KEY, SYN] * 31, KEY, X0, OFF, SYN))

@@ -143,7 +143,7 @@ class Engine:
 
         Waking costs more than moving an event. So after a step that waited less than half of
         ``pace``, the next one is put off by ``pace``: events then come several at a time, and none
-        waits longer than that.
+        waits longer than that. There is no such pause while a device is ahead of us.
         """
         while self._running:
             try:
@@ -152,8 +152,15 @@ class Engine:
                 _log.exception("the relay goes on after a fault")
                 time.sleep(RETRY)
                 self._due = AT_ONCE
-            if self._waited < self._pace / 2:
+            if self._waited < self._pace / 2 and not self._is_behind():
                 time.sleep(self._pace)
+
+    def _is_behind(self) -> bool:
+        """Tell whether a node had more to read than one batch since this was asked last."""
+        pumps = [node.pump for node in self._nodes.values() if node.pump and node.pump.behind]
+        for pump in pumps:
+            pump.behind = False
+        return bool(pumps)
 
     def submit(self, wish: Wish, *, fresh: bool = False) -> None:
         """Hand over the newest wish from another thread; ``on_change`` gets the answer."""

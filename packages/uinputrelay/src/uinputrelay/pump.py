@@ -54,6 +54,7 @@ class Pump:
 
     def __init__(self, mirror: Mirror, rests: Mapping[int, int]) -> None:
         self.events = self.frames = self.losses = self.wakeups = 0
+        self.behind = False  # the last read took all it could, or found a loss: more is waiting
         self._mirror = mirror
         self._rests = rests
         self._source: Readable | None = None
@@ -114,6 +115,7 @@ class Pump:
                 _log.warning("a node cannot be read: %s", error)
             return False
         self.wakeups += 1
+        self.behind = len(data) + len(self._tail) == BATCH_BYTES
         if self.before_next is not None:
             self._call_before_next()
         numbers = data[_CODE]
@@ -150,6 +152,7 @@ class Pump:
 
     def _recover(self, before: bytes) -> None:
         """Pass on what came whole before a loss, then make the mirror equal to the device."""
+        self.behind = True
         self._pass_whole(before)
         self.losses += 1
         try:

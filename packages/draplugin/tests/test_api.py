@@ -105,7 +105,7 @@ async def test_a_watch_that_falls_silent_past_its_end_is_unavailable(
     seen = []
 
     async def follow() -> None:
-        async with server.api().watch(SECRETS, "ns", [], timeout=0.3) as events:
+        async with server.api().watch(SECRETS, "ns", [], timeout=1.0) as events:
             async for kind, obj in events:
                 seen.append((kind, key_of(obj)))
 

@@ -26,6 +26,9 @@ from ..model import ClaimRef
 from ..wire import DRA_SERVICES, HEALTH_SERVICES, PLUGIN_TYPE, DeviceHealth
 from .dialer import Answer, Dialer, Info, KubeletDevice
 
+# Seconds to wait for what ought to come; only a failure ever takes as long.
+PATIENCE = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Timings:
@@ -138,7 +141,7 @@ class FakeKubelet:
         await self.start()
 
     async def registered(
-        self, driver: str, timeout: float = 5.0, *, after: Registered | None = None
+        self, driver: str, timeout: float = PATIENCE, *, after: Registered | None = None
     ) -> Registered:
         """The plugin, once it is registered; the most recent one where there are several.
 
@@ -153,7 +156,7 @@ class FakeKubelet:
             await self._changed.wait_for(newer)
         return self._plugin(driver)
 
-    async def unregistered(self, driver: str, timeout: float = 5.0) -> None:
+    async def unregistered(self, driver: str, timeout: float = PATIENCE) -> None:
         """Return when the kubelet knows no plugin of the driver."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: not self._registered.get(driver))
@@ -314,7 +317,7 @@ class FakeKubelet:
             await asyncio.sleep(self.timings.health_redial)
 
     async def healthy(
-        self, driver: str, pool: str, device: str, timeout: float = 5.0
+        self, driver: str, pool: str, device: str, timeout: float = PATIENCE
     ) -> DeviceHealth:
         """The device's health, once the kubelet was told of it."""
         plugin = self._plugin(driver)

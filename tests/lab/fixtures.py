@@ -33,10 +33,10 @@ def system_bus() -> Iterator[Bus]:
 
 
 @pytest.fixture
-def air(logs: Path, request: pytest.FixtureRequest) -> Iterator[Air]:
-    """An air of the test's own; one radio for the kernel, or as many as its parameter says."""
+def air(logs: Path) -> Iterator[Air]:
+    """An air of the test's own, with one radio for the kernel."""
     nursery.prepare()  # loads while the daemons start
-    with Air(logs, radios=getattr(request, "param", 1)) as made:
+    with Air(logs) as made:
         yield made
 
 

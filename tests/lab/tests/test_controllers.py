@@ -167,20 +167,6 @@ async def test_a_remote_pairs_with_its_battery_and_keys_before_and_after_its_sle
         assert await events.next(ecodes.EV_KEY, 2) == tap(ecodes.KEY_UP)
 
 
-# A radio of btvirt's has one encrypted link: of a second one it tells the other end by its own
-# handle, 0x2b, where that end's is its first, 0x2a (bluez 5.87, emulator/btdev.c, conn_new).
-@pytest.mark.parametrize("air", [2], indirect=True)
-async def test_two_controllers_share_the_air(
-    host: Host, dualsense: DualSense, remote: Remote
-) -> None:
-    await paired(host, dualsense)
-    await remote.advertise()
-    async with Host("hci1") as second:
-        await second.pair(remote.address)
-    assert (await host.device(dualsense.address))["Connected"]
-    assert dualsense.address != remote.address
-
-
 async def test_a_verb_that_cannot_be_done_says_why(dualsense: DualSense) -> None:
     with pytest.raises(ControllerError, match="no host to come back to"):
         await dualsense.wake()

@@ -1,9 +1,11 @@
-"""Gives the guest the older udevadm to ask."""
+"""Gives the guest the older udevadm to ask, and a seed that whoever watches has seen."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,9 +20,13 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_lab_prepare(items: Sequence[pytest.Item]) -> GuestPreparation | None:
-    """Share the unpacked root, when tests of this folder are to run."""
+    """Share the unpacked root and print the seed, when tests of this folder are to run."""
     from lab.hooks import GuestPreparation
 
     if not any(HERE in item.path.parents for item in items):
         return None
-    return GuestPreparation(folders={str(older.PLACE): older.root()})
+    seed = os.environ.get("INPUTID_SEED") or str(SystemRandom().randrange(1 << 32))
+    print(f"INPUTID_SEED={seed}", flush=True)
+    return GuestPreparation(
+        environment={"INPUTID_SEED": seed}, folders={str(older.PLACE): older.root()}
+    )

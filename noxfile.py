@@ -1,7 +1,4 @@
-"""Every check of this repository, one session each.
-
-`./dev test` runs those with a tag: `host` beside `guest`, which has the emulated machine.
-"""
+"""Every check of this repository, one session each. `./dev test` runs the default ones in order."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ def wheels(session: nox.Session, *names: str) -> list[str]:
     return built
 
 
-@nox.session(tags=["host"])
+@nox.session
 def lint(session: nox.Session) -> None:
     """Style, layers, and one changelog per package."""
     session.install(*group("lint"), *wheels(session, *PACKAGES))
@@ -84,7 +81,7 @@ def lint(session: nox.Session) -> None:
         )
 
 
-@nox.session(tags=["host"])
+@nox.session
 def types(session: nox.Session) -> None:
     """mypy, strict, over the packages, the tests and this file."""
     session.install(
@@ -98,7 +95,7 @@ def types(session: nox.Session) -> None:
         session.run("mypy", *cache, f"packages/{name}/tests")
 
 
-@nox.session(tags=["host"])
+@nox.session
 @nox.parametrize("package", [nox.param(name, id=name) for name in PACKAGES])
 def tests(session: nox.Session, package: str) -> None:
     """One package alone: its wheel, its unit tests."""
@@ -108,7 +105,7 @@ def tests(session: nox.Session, package: str) -> None:
 
 
 # The last Python for which the oldest grpcio has wheels.
-@nox.session(name="tests-oldest", python="3.11", tags=["host"])
+@nox.session(name="tests-oldest", python="3.11")
 def tests_oldest(session: nox.Session) -> None:
     """draplugin on the oldest grpcio, protobuf and others it allows; `tests` has the newest."""
     home = "packages/draplugin"
@@ -125,31 +122,32 @@ def tests_oldest(session: nox.Session) -> None:
     session.run("pytest", "-m", UNIT, f"{home}/tests", *ignored, *session.posargs)
 
 
-def _build(session: nox.Session, *module: str) -> None:
-    """Build what is missing, which may take minutes, without being in the way of tests."""
-    niced = ("nice", "-n", "19", "python", "-m")
-    session.run(*niced, *module, external=True, env={"PYTHONPATH": "tests"})
-
-
 def _real(session: nox.Session, marks: str, *folders: str) -> None:
     """Install both hosts' sides, build what is missing, and run the tests of these marks."""
     session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
+    env = {"PYTHONPATH": "tests"}
     if "lab" in marks or "cluster" in marks:
-        _build(session, "lab", "root")
+        session.run("python", "-m", "lab", "root", env=env)
     if "api" in marks or "cluster" in marks:
-        _build(session, "cluster", "build")
+        session.run("python", "-m", "cluster", "build", env=env)
     where = session.posargs or folders or ("packages", "tests")
     session.run("pytest", "-v", "-m", marks, "--lab=require", *where)
 
 
-@nox.session(tags=["host"])
+@nox.session
 def house(session: nox.Session) -> None:
     """What crosses the packages without needing real parts: versions, ranges, the plugins."""
     session.install(*group("test"), *group("lab"), "packaging", *wheels(session, *PACKAGES))
     session.run("pytest", "-m", UNIT, "tests", *session.posargs)
 
 
-@nox.session(tags=["guest"])
+@nox.session
+def api(session: nox.Session) -> None:
+    """What needs the real control plane and no VM."""
+    _real(session, "api")
+
+
+@nox.session
 def real(session: nox.Session) -> None:
     """The main job on real parts, and the tools it stands on: one control plane, one VM."""
     _real(session, "lab or cluster or vm", "tests")
@@ -159,12 +157,6 @@ def real(session: nox.Session) -> None:
 def lab(session: nox.Session) -> None:
     """What runs in the lab's VM without Kubernetes, of every package: half an hour without KVM."""
     _real(session, "lab or vm")
-
-
-@nox.session(tags=["host"])
-def api(session: nox.Session) -> None:
-    """What needs the real control plane and no VM."""
-    _real(session, "api")
 
 
 @nox.session(default=False)

@@ -98,7 +98,7 @@ async def test_watch_follows_links_with_their_reasons_and_the_loss_of_bluetoothd
 
 
 async def until_shown(shown: io.StringIO, text: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(45):
         while text not in shown.getvalue():  # noqa: ASYNC110 -- a terminal has no event to wait for
             await asyncio.sleep(0.01)
 
@@ -411,7 +411,7 @@ async def test_a_question_that_nobody_answers_keeps_nobody_waiting(
         fake.peers.append(quick(COMPARE))
         pairing = asyncio.ensure_future(COMMANDS["pair"](options, output))
         if end == "Ctrl-C":
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(45):
                 while "does A0:AB" not in capsys.readouterr().err:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
             pairing.cancel()

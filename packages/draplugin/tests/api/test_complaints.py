@@ -14,7 +14,7 @@ from draplugin.status import StatusWriter
 pytestmark = pytest.mark.api
 
 
-async def until(question: Callable[[], Awaitable[bool]], seconds: float = 15.0) -> None:
+async def until(question: Callable[[], Awaitable[bool]], seconds: float = 45.0) -> None:
     async with asyncio.timeout(seconds):
         while not await question():  # noqa: ASYNC110 - the server cannot wake us
             await asyncio.sleep(0.02)

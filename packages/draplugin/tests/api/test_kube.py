@@ -82,7 +82,7 @@ async def test_a_reflector_follows_additions_changes_and_deletions(
         await client.create(CONFIGMAPS, config_map(namespace, "b"))
         await client.patch(CONFIGMAPS, "b", {"data": {"x": "1"}}, namespace)
         await client.delete(CONFIGMAPS, "b", namespace)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(45):
             seen = [await changes.get() for _ in range(3)]
         assert [(c.kind, c.key) for c in seen] == [
             ("added", f"{namespace}/b"),

@@ -12,6 +12,7 @@ nox.options.default_venv_backend = "uv"
 nox.options.error_on_external_run = True
 # A Python that is not there is a session skipped aloud, never something from elsewhere.
 nox.options.download_python = "never"
+nox.options.error_on_missing_interpreters = False
 nox.options.stop_on_first_error = True
 
 ROOT = Path(__file__).parent

@@ -83,8 +83,9 @@ class Bus(_Part):
 class Air(_Part):
     """btvirt: virtual radios for the kernel, and a socket for peers of theirs.
 
-    radios: how many the kernel gets, hci0 first; none where `Dongle`s are. Stopping it unplugs them all, and ends
-    every emulated controller. With LAB_BTMON=1 in the environment btmon logs the traffic.
+    radios: how many the kernel gets, hci0 first; none where `Dongle`s are. Stopping it unplugs
+    them all, and ends every emulated controller. With LAB_BTMON=1 in the environment btmon logs
+    the traffic.
     """
 
     def __init__(self, logs: Path, radios: int = 1) -> None:

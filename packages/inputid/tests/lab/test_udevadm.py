@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random, SystemRandom
+from random import Random
 
 import pytest
 
@@ -70,11 +70,9 @@ def oracles(preload: Path, say: Say) -> list[Udevadm]:
 
 
 @pytest.fixture(scope="module")
-def seed(say: Say) -> int:
-    """INPUTID_SEED repeats a run."""
-    chosen = int(os.environ.get("INPUTID_SEED") or SystemRandom().randrange(1 << 32))
-    say(f"INPUTID_SEED={chosen}")
-    return chosen
+def seed() -> int:
+    """What conftest.py has chosen and printed on the host; INPUTID_SEED repeats a run."""
+    return int(os.environ["INPUTID_SEED"])
 
 
 @contextmanager

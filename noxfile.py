@@ -1,4 +1,7 @@
-"""Every check of this repository, one session each. `./dev test` runs the default ones in order."""
+"""Every check of this repository, one session each.
+
+`./dev test` runs those with a tag: `builds`, `units` and `api` side by side, then `machine` alone.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 }
 # What a package's tests use beyond what the package installs.
 EXTRAS: dict[str, str] = {"draplugin": "[cel,metrics,testing]"}
+ROOT_OF_GUEST = ("lab", "root")
+KUBERNETES = ("cluster", "build")
 UNIT = "not lab and not api and not cluster and not vm and not oracles"
 
 
@@ -62,7 +67,7 @@ def wheels(session: nox.Session, *names: str) -> list[str]:
     return built
 
 
-@nox.session
+@nox.session(tags=["units"])
 def lint(session: nox.Session) -> None:
     """Style, layers, and one changelog per package."""
     session.install(*group("lint"), *wheels(session, *PACKAGES))
@@ -82,7 +87,7 @@ def lint(session: nox.Session) -> None:
         )
 
 
-@nox.session
+@nox.session(tags=["units"])
 def types(session: nox.Session) -> None:
     """mypy, strict, over the packages, the tests and this file."""
     session.install(
@@ -96,7 +101,7 @@ def types(session: nox.Session) -> None:
         session.run("mypy", *cache, f"packages/{name}/tests")
 
 
-@nox.session
+@nox.session(tags=["units"])
 @nox.parametrize("package", [nox.param(name, id=name) for name in PACKAGES])
 def tests(session: nox.Session, package: str) -> None:
     """One package alone: its wheel, its unit tests."""
@@ -106,7 +111,7 @@ def tests(session: nox.Session, package: str) -> None:
 
 
 # The last Python for which the oldest grpcio has wheels.
-@nox.session(name="tests-oldest", python="3.11")
+@nox.session(name="tests-oldest", python="3.11", tags=["units"])
 def tests_oldest(session: nox.Session) -> None:
     """draplugin on the oldest grpcio, protobuf and others it allows; `tests` has the newest."""
     home = "packages/draplugin"
@@ -123,32 +128,44 @@ def tests_oldest(session: nox.Session) -> None:
     session.run("pytest", "-m", UNIT, f"{home}/tests", *ignored, *session.posargs)
 
 
+def _build(session: nox.Session, *what: tuple[str, str]) -> None:
+    """Build what is missing of the real parts; minutes the first time, nothing after."""
+    for module in what:
+        session.run("python", "-m", *module, env={"PYTHONPATH": "tests"})
+
+
 def _real(session: nox.Session, marks: str, *folders: str) -> None:
     """Install both hosts' sides, build what is missing, and run the tests of these marks."""
     session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
-    env = {"PYTHONPATH": "tests"}
     if "lab" in marks or "cluster" in marks:
-        session.run("python", "-m", "lab", "root", env=env)
+        _build(session, ROOT_OF_GUEST)
     if "api" in marks or "cluster" in marks:
-        session.run("python", "-m", "cluster", "build", env=env)
+        _build(session, KUBERNETES)
     where = session.posargs or folders or ("packages", "tests")
     session.run("pytest", "-v", "-m", marks, "--lab=require", *where)
 
 
-@nox.session
+@nox.session(tags=["builds"])
+def builds(session: nox.Session) -> None:
+    """The real parts that are built here: the guest's root and Kubernetes."""
+    session.install(*group("test"), *group("lab"))
+    _build(session, ROOT_OF_GUEST, KUBERNETES)
+
+
+@nox.session(tags=["units"])
 def house(session: nox.Session) -> None:
     """What crosses the packages without needing real parts: versions, ranges, the plugins."""
     session.install(*group("test"), *group("lab"), "packaging", *wheels(session, *PACKAGES))
     session.run("pytest", "-m", UNIT, "tests", *session.posargs)
 
 
-@nox.session
+@nox.session(tags=["api"])
 def api(session: nox.Session) -> None:
     """What needs the real control plane and no VM."""
     _real(session, "api")
 
 
-@nox.session
+@nox.session(tags=["machine"])
 def real(session: nox.Session) -> None:
     """The main job on real parts, and the tools it stands on: one control plane, one VM."""
     _real(session, "lab or cluster or vm", "tests")
@@ -176,10 +193,8 @@ def oracles(session: nox.Session) -> None:
 def demo(session: nox.Session) -> None:
     """The main job on real parts, told step by step."""
     session.install(*group("test"), *group("lab"), *wheels(session, *PACKAGES))
-    env = {"PYTHONPATH": "tests"}
-    session.run("python", "-m", "lab", "root", env=env)
-    session.run("python", "-m", "cluster", "build", env=env)
-    session.run("python", "-m", "job.demo", *session.posargs, env=env)
+    _build(session, ROOT_OF_GUEST, KUBERNETES)
+    session.run("python", "-m", "job.demo", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
 @nox.session(default=False)

@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,8 @@ _READY_TIMEOUT = 180.0
 _POLL = 0.05
 # Another program may take a port between the look and the use.
 _ATTEMPTS = 3
+# Without it, which the controller manager makes, every pod is refused.
+_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 _PORT_TAKEN = "address already in use"
 
 
@@ -165,9 +167,12 @@ class ControlPlane:
         nursery.spawn("kube-scheduler", components.scheduler(run, self._ports, options))
         self._wait_ready(self._ports.controller_manager, "/healthz")
         self._wait_ready(self._ports.scheduler, "/healthz")
+        self._wait_ready(self._ports.api_server, _ACCOUNT, _is_account)
         nursery.on_death(lambda death: self._say(str(death)))
 
-    def _wait_ready(self, port: int, path: str) -> None:
+    def _wait_ready(
+        self, port: int, path: str, is_ready: Callable[[str], bool] = "ok".__eq__
+    ) -> None:
         context = ssl.create_default_context(cafile=str(self.path / "pki" / "ca.crt"))
         pki = self.path / "pki"
         context.load_cert_chain(pki / "kubelet-client.crt", pki / "kubelet-client.key")
@@ -176,10 +181,12 @@ class ControlPlane:
         while time.monotonic() < deadline:
             self._nursery.check()
             said = _probe(f"https://{LOOPBACK}:{port}{path}", context)
-            if said == "ok":
+            if is_ready(said):
                 return
             time.sleep(_POLL)
-        raise TimeoutError(f"port {port} was not ready after {_READY_TIMEOUT:.0f} s: {said}")
+        raise TimeoutError(
+            f"port {port} was not ready ({path}) after {_READY_TIMEOUT:.0f} s: {said}"
+        )
 
     def _kubeconfig(self, server: str, user: str, pair: Pair) -> str:
         return kubeconfig(server, self._authority.pair.certificate, user, pair)
@@ -209,6 +216,10 @@ class ControlPlane:
             write_private(pki / f"{name}.crt", pair.certificate)
             write_private(pki / f"{name}.key", pair.key)
         write_private(pki / "accounts.key", private_pem(new_key()))
+
+
+def _is_account(said: str) -> bool:
+    return '"kind":"ServiceAccount"' in said
 
 
 def _probe(url: str, context: ssl.SSLContext) -> str:

@@ -19,7 +19,6 @@ from deploy.server import DRY, Server
 # Off by default since 1.34, but any cluster may serve them, and a policy has to hold there too.
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 ACCOUNT = "system:serviceaccount:bluetooth-system:bluetooth-operator"
-_TRIES = 2000
 
 
 @pytest.fixture(scope="package")
@@ -61,16 +60,12 @@ def _until_denied(
     spec: Mapping[str, Any],
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """The server reads its policies through a watch: a new one takes effect a moment later."""
+    """Wait until a broken one is refused by a policy."""
     body = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": kind,
         "metadata": {"name": "probe"},
         "spec": spec,
     }
-    path, said = f"/apis/resource.k8s.io/v1/{plural}{DRY}", None
-    for _ in range(_TRIES):
-        said = server.call("POST", path, body, headers).refusal
-        if "ValidatingAdmissionPolicy" in str(said):
-            return
-    pytest.fail(f"no policy denied a broken {kind}: {said}")
+    path = f"/apis/resource.k8s.io/v1/{plural}{DRY}"
+    server.until(lambda said: "ValidatingAdmissionPolicy" in str(said), path, body, headers)

@@ -10,7 +10,8 @@ import http.client
 import json
 import ssl
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from urllib.parse import urlsplit
 DRY = "?dryRun=All&fieldValidation=Strict"
 STRICT = "?fieldValidation=Strict"
 _TIMEOUT = 30
+# Seconds: policies are read through a watch and compiled once a second (1.37, policy/generic).
+_PATIENCE, _POLL = 60, 0.05
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,23 @@ class Server:
             return Answer(answer.status, json.loads(answer.read()))
         finally:
             connection.close()
+
+    def until(
+        self,
+        is_so: Callable[[str | None], bool],
+        path: str,
+        body: Mapping[str, Any],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """POST until the refusal, None where there is none, is as it has to become.
+
+        What a policy says takes effect some time after it was written. Raises AssertionError with
+        the last refusal.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        while not is_so(said := self.call("POST", path, body, headers).refusal):
+            assert time.monotonic() < deadline, f"after {_PATIENCE} s still: {said}"
+            time.sleep(_POLL)
 
     def create(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create for good; the object as it now is. Raises AssertionError with the refusal."""

@@ -200,38 +200,18 @@ def test_an_object_from_before_the_policy_can_still_be_changed_and_deleted(serve
     kept = server.call("GET", binding).body
     server.delete(binding)
     body["metadata"]["finalizers"] = ["example.com/wait"]
-    _until_created(server, path, body)
+    server.until(lambda said: said is None, path + STRICT, body)
     for each in ("resourceVersion", "uid", "creationTimestamp", "generation", "managedFields"):
         kept["metadata"].pop(each, None)
     server.create(binding.rpartition("/")[0], kept)
-    _until_refused(server, path, body)
+    other = body | {"metadata": {"name": "other"}}
+    server.until(lambda said: said is not None, path + DRY, other)
     ours = f"{path}/pad"
     assert server.merge(ours, {"metadata": {"labels": {"a": "b"}}}).refusal is None
     worse = {"spec": {"config": [block({"inputs": ["mat"]})]}}
     assert UNKNOWN_CLASS in str(server.merge(ours, worse).refusal)
     assert server.merge(ours, {"metadata": {"finalizers": []}}).refusal is None
     server.delete(ours)
-
-
-# The server reads its policies through a watch: a change of one takes effect a moment later.
-_TRIES = 200
-
-
-def _until_created(server: Server, path: str, body: Object) -> None:
-    said = None
-    for _ in range(_TRIES):
-        said = server.call("POST", path + STRICT, body).refusal
-        if said is None:
-            return
-    pytest.fail(f"the policy is still in force: {said}")
-
-
-def _until_refused(server: Server, path: str, body: Object) -> None:
-    other = body | {"metadata": {"name": "other"}}
-    for _ in range(_TRIES):
-        if server.call("POST", path + DRY, other).refusal is not None:
-            return
-    pytest.fail("the policy is not in force again")
 
 
 def test_samples_with_parameters_are_accepted(server: Server) -> None:

@@ -16,7 +16,7 @@ from dbus_fast.unpack import unpack_variants
 
 if TYPE_CHECKING:
     from lab.controllers import Keyboard
-    from lab.radio import Air, Bluetoothd, Dongle
+    from lab.radio import Air, Dongle
 
 SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 STORAGE = Path("/var/lib/bluetooth")
@@ -34,37 +34,30 @@ def on_dongle() -> bool:
 
 
 @pytest.fixture
-def air(logs: Path, on_dongle: bool) -> Iterator[Air]:
-    """An air of the test's own."""
+def radios(logs: Path, on_dongle: bool) -> Iterator[tuple[Air, Dongle | None]]:
+    """An air of the test's own, and the radio on it where that is a dongle's."""
     from lab.controllers import nursery
-    from lab.radio import Air
+    from lab.radio import Air, Dongle
 
     nursery.prepare()  # loads while the daemons start
-    with Air(logs, radios=0 if on_dongle else 1) as made:
-        yield made
+    with Air(logs, radios=0 if on_dongle else 1) as air:
+        if not on_dongle:
+            yield air, None
+            return
+        with Dongle() as dongle:
+            yield air, dongle
 
 
 @pytest.fixture
-def dongle(air: Air, on_dongle: bool) -> Iterator[Dongle | None]:
-    """The radio, where the air has none."""
-    from lab.radio import Dongle
-
-    if not on_dongle:
-        yield None
-        return
-    with Dongle() as made:
-        yield made
+def air(radios: tuple[Air, Dongle | None]) -> Air:
+    """What lab.fixtures puts its controllers and bluetoothd on."""
+    return radios[0]
 
 
 @pytest.fixture
-def bluetoothd(logs: Path, system_bus: object, dongle: object) -> Iterator[Bluetoothd]:
-    """bluetoothd with one radio, without bonds."""
-    from lab.radio import Bluetoothd
-
-    daemon = Bluetoothd(logs)
-    daemon.forget()
-    with daemon:
-        yield daemon
+def dongle(radios: tuple[Air, Dongle | None]) -> Dongle | None:
+    """The radio, where the air has none of its own."""
+    return radios[1]
 
 
 @pytest.fixture

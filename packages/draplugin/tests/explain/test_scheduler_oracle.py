@@ -90,19 +90,10 @@ def _set_up(server: Server, scenes: list[Scene]) -> str:
             made = _create(server, obj)
             if made["metadata"]["name"] in scene.allocations:
                 _allocate(server, made, scene.allocations[made["metadata"]["name"]])
-    _wait_for_account(server)
     since = server.call("GET", _PLURALS["Pod"])[1]["metadata"]["resourceVersion"]
     for pod in pods:
         _create(server, pod)
     return str(since)
-
-
-def _wait_for_account(server: Server) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-    while server.call("GET", path)[0] != HTTPStatus.OK:
-        assert time.monotonic() < deadline, "no default service account"
-        time.sleep(0.1)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 from uinputrelay import Snapshot
 
-from .devices import ADDRESS, Bench, Plug, Read, Reader, Source
+from .devices import ADDRESS, Bench, Plug, Read, Reader, Source, by_phys
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """An engine; its real nodes are those by phys, or by the module's `BELONGS`."""
+    made = Bench(getattr(request.module, "BELONGS", by_phys))
     yield made
     made.close()
 

@@ -16,16 +16,10 @@ from uinputrelay.discovery import by_uniq
 
 from .devices import SYN, Bench, Event, Read, keyed, wish
 
+BELONGS = by_uniq
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio]
 INPUT_CONF = Path("/etc/bluetooth/input.conf")
 BTN_SOUTH = 304
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench(by_uniq)
-    yield made
-    made.close()
 
 
 @pytest.fixture

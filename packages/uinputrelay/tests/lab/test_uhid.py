@@ -14,17 +14,11 @@ from uinputrelay.discovery import by_uniq
 from .devices import ADDRESS, OTHER, SYN, Bench, Read, keyed, wish
 from .uhid import ADAPTER, Hid, dualsense, keyboard
 
+BELONGS = by_uniq
 pytestmark = pytest.mark.lab
 Emulate = Callable[[Hid], Hid]
 # By the last word of the node's name, as hid-playstation names its three.
 CLASSES = {"Controller": {"joystick"}, "Sensors": {"accelerometer"}, "Touchpad": {"touchpad"}}
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench(by_uniq)
-    yield made
-    made.close()
 
 
 @pytest.fixture

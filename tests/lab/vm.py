@@ -234,18 +234,9 @@ class Machine:
         """Boot, and return when programs can be run."""
         found = root.build(self.options.root)
         self.logs.mkdir(parents=True, exist_ok=True)
-        accelerator = accel.best()
-        say(f"booting {found.name} under {accelerator} (console: {self.logs}/console.log)")
         initrd = self._work / "initrd"
         initrd.write_bytes(found.initramfs.read_bytes() + self._programs_archive(found))
-        with (self.logs / "qemu.log").open("wb") as log:
-            self.qemu = subprocess.Popen(
-                self._command(found, accelerator, initrd),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=_die_with_parent,
-            )
+        self.qemu = self._launch(found, accel.best(), initrd)
         self._connect()
         threading.Thread(target=self._listen, daemon=True).start()
         self._await_agent()
@@ -337,6 +328,36 @@ class Machine:
                 raise self.died("the guest went away") from error
 
     # -- boot, in pieces
+
+    def _launch(self, found: root.Root, accelerator: str, initrd: Path) -> subprocess.Popen[bytes]:
+        """Start QEMU; a second time without KVM where that proves to be none."""
+        say(f"booting {found.name} under {accelerator} (console: {self.logs}/console.log)")
+        with (self.logs / "qemu.log").open("wb") as log:
+            qemu = subprocess.Popen(
+                self._command(found, accelerator, initrd),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_die_with_parent,
+            )
+        if accelerator != "kvm" or self._speaks(qemu):
+            return qemu
+        say("KVM does not run the guest's kernel here")
+        accel.give_up_kvm()
+        qemu.kill()
+        qemu.wait()
+        return self._launch(found, "tcg", initrd)
+
+    def _speaks(self, qemu: subprocess.Popen[bytes]) -> bool:
+        """Wait for the first word on the console; False when none will come."""
+        end = time.monotonic() + accel.FIRST_WORD_SECONDS
+        log = self.logs / "qemu.log"
+        while not self.console():
+            stopped = qemu.poll() is not None or accel.STOPPED in log.read_text(errors="replace")
+            if stopped or time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        return True
 
     def _programs_archive(self, found: root.Root) -> bytes:
         files = {"init": cpio.file((GUEST / "init").read_bytes(), 0o755)}

@@ -39,16 +39,23 @@ SCRIPT
 
 @contextmanager
 def guest(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, script: str, **options: Any
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    script: str,
+    under_kvm: str | None = None,
+    **options: Any,
 ) -> Iterator[vm.Machine]:
     program = folder / "stand-in.py"
     program.write_text(STAND_IN.replace("SCRIPT", textwrap.dedent(script)))
     (folder / "initramfs").write_bytes(b"")
     found = root.Root("forky", RECIPES["forky"], folder)
     monkeypatch.setattr(root, "build", lambda _name: found)
-    monkeypatch.setattr(accel, "best", lambda: "tcg")
+    monkeypatch.setattr(accel, "best", lambda: "tcg" if under_kvm is None else "kvm")
+    monkeypatch.setattr(accel, "_broken", set())
 
-    def command(machine: vm.Machine, *_: object) -> list[str]:
+    def command(machine: vm.Machine, _: object, accelerator: str, *__: object) -> list[str]:
+        if accelerator == "kvm":
+            return ["sh", "-c", under_kvm or "exit 1"]
         return [
             sys.executable,
             str(program),
@@ -59,6 +66,23 @@ def guest(
     monkeypatch.setattr(vm.Machine, "_command", command)
     with vm.boot(results=folder / "results", **options) as machine:
         yield machine
+
+
+@pytest.mark.parametrize(
+    "qemu",
+    [
+        "exit 1",
+        "echo 'KVM internal error. Suberror: 1' >&2; exec sleep 600",
+        pytest.param("exec sleep 600", id="not a word"),
+    ],
+)
+def test_where_kvm_runs_no_kernel_the_guest_is_booted_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, qemu: str
+) -> None:
+    monkeypatch.setattr(accel, "FIRST_WORD_SECONDS", 0.5)
+    with guest(monkeypatch, tmp_path, "finish()", under_kvm=qemu) as machine:
+        assert machine.run(["program"]).status == 0
+        assert accel._broken == {"kvm"}
 
 
 def test_a_program_gives_its_status_and_both_outputs(

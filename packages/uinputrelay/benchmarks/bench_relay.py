@@ -23,9 +23,9 @@ from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, Wish
 from uinputrelay.engine import PACE, Engine
 from uinputrelay.mirror import Blueprint, Mirror, blueprint
 
-RATES = (1000, 4000, 8000)  # events/s; a frame has four
+RATES = (1000, 8000)  # events/s; a frame has four
 SECONDS = 2
-ROUNDS = 3
+ROUNDS = 7  # one alone is off by half on a busy host
 GOAL = 1.2
 STICK = AbsInfo(128, 0, 255)
 SHOT = Snapshot(

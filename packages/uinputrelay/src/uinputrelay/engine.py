@@ -1,8 +1,8 @@
 """The engine: holds the mirrors, and makes reality match the whole wish, again and again.
 
-One thread does everything: it polls the real nodes, the mirrors and udev, moves events, and looks
-at the wish anew whenever something changed. Nothing is queued but the newest wish. An unchanged
-mirror is never touched: applying the same wish twice does nothing the second time.
+One thread does everything: it polls the real nodes and udev, moves events, and looks at the wish
+anew whenever something changed. Nothing is queued but the newest wish. An unchanged mirror is never
+touched: applying the same wish twice does nothing the second time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from . import matching, numbers
 from .checks import InvalidValueError
 from .discovery import Belongs, Discovery, RealNode, by_uniq
 from .mint import Mint
-from .mirror import UINPUT, Mirror
+from .mirror import UINPUT
 from .model import MOST_NODES, NodeWish, Observed, PeripheralState, PeripheralWish, Snapshot, Wish
 from .node import Aim, Node
 from .numbers import Key
@@ -90,7 +90,7 @@ class Engine:
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
-        self._polled: dict[int, Source | Mirror] = {}
+        self._polled: dict[int, Source] = {}
         self._due = self._woke = self._clock()
         self._paused = 0.0
         self._listen(self._bell, self._answer_bell)
@@ -122,7 +122,7 @@ class Engine:
 
     def step(self, timeout: float = 0) -> None:
         """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
-        # The clock is asked once a step: where the kernel has no fast one, that is a third of it.
+        # One clock call a step: the time of the last waking does for the next timeout.
         ready = self._epoll.poll(max(0.0, min(timeout, self._due - self._woke)), POLLED)
         self._woke = now = self._clock()
         handlers = self._handlers
@@ -255,6 +255,8 @@ class Engine:
             self._attach(self._nodes[key], real)
         for node in self._nodes.values():
             node.act()
+            if node.mirror is not None:
+                node.mirror.drain()
         self._sync_polls()
         self._retry_failed()
         self._tell()
@@ -416,12 +418,10 @@ class Engine:
 
     def _sync_polls(self) -> None:
         """Poll exactly the descriptors that are open now; a number may have been used again."""
-        wanted: dict[int, tuple[Source | Mirror, Handler]] = {}
+        wanted: dict[int, tuple[Source, Handler]] = {}
         for node in self._nodes.values():
             if node.source is not None and node.pump is not None:
                 wanted[node.source.fd] = node.source, node.pump.move
-            if node.mirror is not None:
-                wanted[node.mirror.fd] = node.mirror, node.mirror.drain
         for fd, owner in list(self._polled.items()):
             if fd not in wanted or wanted[fd][0] is not owner:
                 with suppress(OSError):  # a closed descriptor has left the epoll by itself

@@ -126,7 +126,12 @@ class Mirror:
                 kernel.set_absinfo(self._node(), code, now._replace(flat=flat))
 
     def drain(self) -> None:
-        """Throw away what consumers wrote (LEDs, sounds): events go one way."""
+        """Throw away what consumers wrote (LEDs, sounds): events go one way.
+
+        Nothing waits for this: the kernel keeps the last 15 and overwrites them (drivers/input/
+        misc/uinput.c, uinput_dev_event). Of each EV_MSC that is mirrored it keeps an echo there,
+        so to be woken for them would double what moving a frame costs.
+        """
         try:
             while len(os.read(self.fd, kernel.BATCH * kernel.EVENT_SIZE)):
                 pass

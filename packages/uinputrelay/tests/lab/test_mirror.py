@@ -33,6 +33,7 @@ from .devices import (
 )
 
 pytestmark = pytest.mark.lab
+MSC_SCAN = 4
 EVIOCSFF = 1 << 30 | 48 << 16 | ord("E") << 8 | 0x80
 
 
@@ -99,6 +100,20 @@ def test_what_consumers_write_goes_nowhere(bench: Bench, plug: Plug, read: Read)
     source.frame(keyed(KEY_A, 1))
     bench.pump()
     assert device.events() == [keyed(KEY_A, 1), SYN]
+
+
+def test_the_echo_of_a_scan_code_wakes_nobody(bench: Bench, plug: Plug, read: Read) -> None:
+    """A mirrored EV_MSC comes back on uinput's end: to be woken for it doubled a frame's cost."""
+    shot = replace(gamepad(), types={**gamepad().types, codes.EV_MSC: (MSC_SCAN,)})
+    bench.apply(wish(shot))
+    source = plug(shot)
+    (node,) = bench.connected()
+    reader = read(node.path or "")
+    scanned = (codes.EV_MSC, MSC_SCAN, 7)
+    source.frame(scanned)
+    bench.engine.step(1)
+    assert reader.events() == [scanned, SYN]
+    assert bench.engine._epoll.poll(0.2) == []
 
 
 def test_a_pad_that_claims_every_axis_is_mirrored_but_for_its_slots(bench: Bench) -> None:

@@ -47,6 +47,9 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                # SIGPIPE stays ignored, as a service manager has it (systemd.exec(5), IgnoreSIGPIPE):
+                # btvirt would die of a peer that vanished in mid-word.
+                restore_signals=False,
             )
 
     def wait_until(self, done: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

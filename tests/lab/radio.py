@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import socket
@@ -161,7 +162,9 @@ class Dongle:
 
     A radio of btvirt's own has its address from its index. This one is the kernel's by /dev/vhci,
     and its other end is a peer's place on the air, which is kept while it is pulled: it comes back
-    with the address it had. A context manager; plugged in from the beginning.
+    with the address it had. It leaves private addresses to the kernel: btvirt resolves them, and
+    then connects to none that it has resolved (0x3e, Connection Failed to be Established; bluez
+    5.87, emulator/btdev.c). A context manager; plugged in from the beginning.
     """
 
     def __init__(self) -> None:
@@ -231,7 +234,7 @@ class Dongle:
         while packet := first_packet(self._left):
             self._left = self._left[len(packet) :]
             if self._vhci is not None:
-                os.write(self._vhci, packet)
+                os.write(self._vhci, without_privacy(packet))
 
 
 def first_packet(stream: bytes) -> bytes:
@@ -244,6 +247,20 @@ def first_packet(stream: bytes) -> bytes:
     size = int.from_bytes(stream[1 + place : 1 + place + width], "little")
     whole = 1 + head + (size & 0x3FFF if stream[0] == 5 else size)
     return stream[:whole] if len(stream) >= whole else b""
+
+
+# The answer to LE Read Local Supported Features, from its type to its status (Core, Vol 4 Part E
+# 7.8.3), and the feature LL Privacy in the first byte after it (Vol 6 Part B 4.6).
+_FEATURES, _LL_PRIVACY = re.compile(rb"\x04\x0e\x0c.\x03\x20\x00", re.DOTALL), 1 << 6
+
+
+def without_privacy(packet: bytes) -> bytes:
+    """The same packet of a radio that leaves the resolving of private addresses to its host."""
+    told = _FEATURES.match(packet)
+    if told is None:
+        return packet
+    at = told.end()
+    return packet[:at] + bytes([packet[at] & ~_LL_PRIVACY]) + packet[at + 1 :]
 
 
 class Bluetoothd(_Part):

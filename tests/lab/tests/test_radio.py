@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lab.radio import first_packet
+from lab.radio import first_packet, without_privacy
 
 PACKETS = {
     "a command": "01 030c 00",
@@ -22,3 +22,10 @@ def test_a_packet_is_cut_out_of(text: str) -> None:
         assert first_packet(packet + more) == packet
     for end in range(len(packet)):
         assert first_packet(packet[:end]) == b""
+
+
+def test_a_dongle_promises_all_its_radio_does_but_to_resolve_addresses() -> None:
+    features = bytes.fromhex("040e0c01 0320 00 fd59010000000000")
+    assert without_privacy(features) == bytes.fromhex("040e0c01 0320 00 bd59010000000000")
+    for other in ("040e0c01 0320 01 fd59010000000000", "040e0c01 0310 00 fd59010000000000"):
+        assert without_privacy(bytes.fromhex(other)) == bytes.fromhex(other)

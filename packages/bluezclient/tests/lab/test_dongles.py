@@ -1,8 +1,5 @@
 """A radio that is pulled and comes back under another index; and one that leaves private addresses
-to the kernel.
-
-btvirt's own radios say that they resolve private addresses, and then connect to none that they have
-resolved (0x3e, Connection Failed to be Established; BlueZ 5.87). A dongle's says nothing of the kind.
+to the kernel, as btvirt's own do not.
 """
 
 from __future__ import annotations

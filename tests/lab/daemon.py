@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -85,7 +86,22 @@ class Daemon:
             self._process.wait()
             self._process = None
 
+    def said(self) -> str:
+        """What it has put out so far."""
+        return said(self.log)
+
     def error(self, text: str) -> DaemonError:
         """An error with the end of the log."""
-        tail = self.log.read_text(errors="replace").splitlines()[-15:] if self.log.exists() else []
+        tail = self.said().splitlines()[-15:]
         return DaemonError("\n".join([f"{self.name} {text} ({self.log})", *tail]))
+
+
+def said(log: Path) -> str:
+    """What a program has put into its log so far, "" before it is there."""
+    while True:
+        try:
+            return log.read_text(errors="replace") if log.exists() else ""
+        except OSError as error:
+            # Linux 7.2 says so of a 9p file that grew between the look at its size and the read.
+            if error.errno != errno.ENODATA:
+                raise

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from lab.controllers import nursery
+from lab.daemon import said
 
 _VERB_SECONDS = 120.0
 _numbers = itertools.count(1)
@@ -134,7 +135,7 @@ class Controller:
         return f"{self.kind} {getattr(self, 'address', '')} (log: {self.log})"
 
     def _log_lines(self) -> list[str]:
-        return self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return said(self.log).splitlines()
 
     def _ended(self) -> ControllerError:
         tail = "\n".join(self._log_lines()[-15:])

@@ -120,7 +120,7 @@ async def test_a_controller_that_vanishes_is_a_link_timeout_and_not_a_goodbye(
     await host.until(dualsense.address, lambda it: not it["Connected"], "end of the link")
 
     # MGMT_DEV_DISCONN_TIMEOUT is 1, MGMT_DEV_DISCONN_REMOTE 3 (bluez, lib/mgmt.h).
-    assert "reason 1" in bluetoothd.daemon.log.read_text()
+    assert "reason 1" in bluetoothd.daemon.said()
     await dualsense.wake()
     await asyncio.to_thread(inputs.wait_for, dualsense.address, 3)
 

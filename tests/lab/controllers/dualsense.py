@@ -16,10 +16,11 @@ from bumble.core import (
     BT_HUMAN_INTERFACE_DEVICE_SERVICE,
     BT_L2CAP_PROTOCOL_ID,
     UUID,
+    ConnectionError,  # noqa: A004 - bumble's own
     PhysicalTransport,
 )
-from bumble.device import Device, DeviceConfiguration
-from bumble.hci import Address
+from bumble.device import Connection, Device, DeviceConfiguration
+from bumble.hci import HCI_PAGE_TIMEOUT_ERROR, Address
 from bumble.hid import HID_CONTROL_PSM, HID_INTERRUPT_PSM
 from bumble.hid import Device as HidDevice
 from bumble.sdp import SDP_PUBLIC_BROWSE_ROOT, DataElement, ServiceAttribute
@@ -49,6 +50,11 @@ _STREAM_SECONDS = 0.5
 # bluetoothd drops the link at the end of a pairing, when SDP is done and nothing holds it.
 _RETURN_SECONDS = 1.0
 _RETURNS = 5
+# The page timeout's default (Core, Vol 4 Part E 6.6).
+_PAGE_SECONDS, _PAGE_PAUSE = 5.12, 0.1
+# On the air a host knows a link's features long before anybody can be authenticated. One that is
+# asked earlier never tells of the connection (Linux, hci_event.c, hci_remote_features_evt).
+_FEATURES_SECONDS = 0.5
 
 
 class Hid(HidDevice):  # type: ignore[misc]
@@ -188,12 +194,27 @@ class DualSensePeer(Peer):
 
     async def _open(self) -> None:
         address = Address(str(self.host).split("/")[0], Address.PUBLIC_DEVICE_ADDRESS)
-        link = self.link or await self.device.connect(address, transport=PhysicalTransport.BR_EDR)
+        link = self.link or await self._page(address)
         await link.authenticate()
         await link.encrypt(True)
         await self.hid.open(link)
         self.returns = 0
         self._report()
+
+    async def _page(self, host: Address) -> Connection:
+        """Page the host, as long as a radio does; btvirt's gives up where nobody listens just now."""
+        give_up = asyncio.get_running_loop().time() + _PAGE_SECONDS
+        while True:
+            try:
+                link = await self.device.connect(host, transport=PhysicalTransport.BR_EDR)
+            except ConnectionError as error:
+                late = asyncio.get_running_loop().time() > give_up
+                if late or error.error_code != HCI_PAGE_TIMEOUT_ERROR:
+                    raise
+                await asyncio.sleep(_PAGE_PAUSE)
+            else:
+                await asyncio.sleep(_FEATURES_SECONDS)
+                return link
 
     async def _stream(self) -> None:
         while True:

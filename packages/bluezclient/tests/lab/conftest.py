@@ -22,18 +22,31 @@ SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 STORAGE = Path("/var/lib/bluetooth")
 
 
-# Older ones promise LE Extended Create Connection and never complete one (5.66).
+# Older ones promise LE Extended Create Connection and never complete one, and tell the end that hangs
+# up the reason that it gave to the other (5.66, emulator/btdev.c).
 WHOLE_EMULATOR = (5, 87)
 
 
-@pytest.fixture
-def on_dongle(request: pytest.FixtureRequest) -> bool:
-    """Whether the radio is a `Dongle`, which promises less, and not btvirt's own."""
-    parameters = getattr(request.node, "callspec", None)
-    if parameters is not None and "private" in parameters.params.values():
-        return True
+@pytest.fixture(scope="session")
+def old_emulator() -> bool:
+    """Whether btvirt is not whole."""
     told = subprocess.run(["btvirt", "--version"], capture_output=True, text=True, check=True)
     return tuple(int(part) for part in told.stdout.strip().split(".")) < WHOLE_EMULATOR
+
+
+@pytest.fixture
+def on_dongle(request: pytest.FixtureRequest, old_emulator: bool) -> bool:
+    """Whether the radio is a `Dongle`, which promises less, and not btvirt's own."""
+    parameters = getattr(request.node, "callspec", None)
+    private = parameters is not None and "private" in parameters.params.values()
+    return private or old_emulator
+
+
+@pytest.fixture
+def told_by_radio(old_emulator: bool) -> Callable[[Reason], Reason]:
+    """What becomes of a reason when the radio has its say: who hung up, if it knows."""
+    ours = {Reason.DISCONNECTED_BY_HOST, Reason.DISCONNECTED_BY_REQUEST} if old_emulator else set()
+    return lambda reason: Reason.DISCONNECTED_BY_DEVICE if reason in ours else reason
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
-# A kernel says its first word after 2 s under KVM, after 5 s under TCG. A KVM that needs longer
-# is not worth having.
+# Under TCG the whole boot takes 9 s on a quick machine. A KVM that needs longer than this for the
+# first word is not worth having.
 FIRST_WORD_SECONDS = 20
-# In QEMU's log when it has stopped the guest for good (accel/kvm/kvm-all.c, 7.2 to 11).
+# In QEMU's log when it has stopped the guest for good (accel/kvm/kvm-all.c, seen in 7.2).
 STOPPED = "KVM internal error"
 
 _broken: set[str] = set()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from uinputrelay import Snapshot
+from uinputrelay import Snapshot, Wish
 from uinputrelay.discovery import RealNode
 from uinputrelay.engine import Engine
 from uinputrelay.node import Node
@@ -96,3 +96,25 @@ def test_a_node_is_behind_once_for_each_time_it_was(engine: Engine) -> None:
     engine._nodes[node.key] = node
     pump.behind = True
     assert (engine._is_behind(), engine._is_behind()) == (True, False)
+
+
+def test_what_is_due_after_a_wish_is_not_put_off_by_the_idle_time_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, asked = [0.0], []
+
+    class Poll:
+        def poll(self, timeout: float, _: int) -> list[tuple[int, int]]:
+            asked.append(timeout)
+            return []
+
+    engine = Engine(clock=lambda: now[0])
+    engine.step(0)
+    now[0] = 30.0
+    engine.apply(Wish())
+    engine._soon(0.5)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_epoll", Poll())
+        engine.step(60)
+    engine.close()
+    assert asked == [0.5]

@@ -122,7 +122,7 @@ class Engine:
 
     def step(self, timeout: float = 0) -> None:
         """Wait up to ``timeout`` seconds for something to happen, and do what is due."""
-        # One clock call a step: the time of the last waking does for the next timeout.
+        # One clock call a step: the time of the last waking, or look, does for the next timeout.
         ready = self._epoll.poll(max(0.0, min(timeout, self._due - self._woke)), POLLED)
         self._woke = now = self._clock()
         handlers = self._handlers
@@ -238,7 +238,8 @@ class Engine:
 
     def _reconcile(self) -> None:
         """Look at everything and make it match."""
-        self._due = self._clock() + BACKSTOP
+        self._woke = self._clock()
+        self._due = self._woke + BACKSTOP
         found = self._discovery.scan()
         present = {real.key for real in found}
         self._seen = {key: self._seen.get(key, self._clock()) for key in present}

@@ -29,3 +29,10 @@ async def client(broker: LoopbackBroker, hci0: str) -> AsyncIterator[Client]:
     async with Client.open(connect=broker.connect) as client:
         await client.until(lambda state: bool(state.adapters), 1)
         yield client
+
+
+async def restart(fake: FakeBluez, broker: LoopbackBroker) -> None:
+    """The next life of bluetoothd, which knows nothing yet."""
+    bus = await broker.connect()
+    fake.move_to(bus)
+    broker.own(bus, "org.bluez")

@@ -30,7 +30,7 @@ from bluezclient.properties import BATTERY, DEVICE, INPUT
 from bluezclient.testing import FakeBluez, LoopbackBroker
 from dbus_fast import Message, Variant
 
-from .conftest import ADAPTER, PAD
+from .conftest import ADAPTER, PAD, restart
 
 pytestmark = pytest.mark.looptime
 
@@ -38,12 +38,6 @@ pytestmark = pytest.mark.looptime
 async def settle() -> None:
     """Let everything that is on its way arrive; the fake clock makes it instant."""
     await asyncio.sleep(0.01)
-
-
-async def restart(fake: FakeBluez, broker: LoopbackBroker) -> None:
-    bus = await broker.connect()
-    fake.move_to(bus)
-    broker.own(bus, "org.bluez")
 
 
 # -- the picture -------------------------------------------------------------------------------

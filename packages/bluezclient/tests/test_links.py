@@ -9,9 +9,9 @@ from bluezclient import Address, Client, Link, Reason
 from bluezclient.mgmt import LinkEnd
 from bluezclient.properties import DEVICE
 from bluezclient.reasons import Wire
-from bluezclient.testing import FakeBluez
+from bluezclient.testing import FakeBluez, LoopbackBroker
 
-from .conftest import ADAPTER, PAD
+from .conftest import ADAPTER, PAD, restart
 
 pytestmark = pytest.mark.looptime
 
@@ -96,7 +96,7 @@ async def test_two_links_timing_out_together_are_the_radios_trouble(
     assert link(client).reason is Reason.LINK_LOST
 
 
-@pytest.mark.parametrize("wire", ["Local", "Unknown", None])
+@pytest.mark.parametrize("wire", ["Local", "Remote", "Unknown", None])
 async def test_power_off_is_the_reason_while_off_and_after_for_links_it_ended(
     client: Client, fake_bluez: FakeBluez, hci0: str, wire: str | None
 ) -> None:
@@ -124,6 +124,45 @@ async def test_a_link_we_had_ended_before_the_radio_went_off_was_ended_by_us(
     fake_bluez.power(hci0, on=True)
     await settle()
     assert link(client).reason is Reason.DISCONNECTED_BY_REQUEST
+
+
+@pytest.mark.parametrize("wire", ["Local", "Remote", "Unknown", None])
+async def test_a_link_that_a_clean_stop_of_bluetoothd_ended_was_ended_by_nobody(
+    client: Client, fake_bluez: FakeBluez, broker: LoopbackBroker, hci0: str, wire: str | None
+) -> None:
+    await linked(client, fake_bluez, hci0)
+    fake_bluez.stop(reason=wire)
+    broker.release("org.bluez")
+    await settle()
+    assert link(client).reason is Reason.BLUETOOTH_UNAVAILABLE
+    await restart(fake_bluez, broker)
+    fake_bluez.add_device(fake_bluez.add_adapter(ADAPTER), PAD)
+    await client.until(lambda state: state.device(PAD) is not None, 1, through_loss=True)
+    assert link(client).reason is Reason.UNSPECIFIED
+
+
+@pytest.mark.parametrize(
+    ("wire", "reason"),
+    [("Remote", Reason.DISCONNECTED_BY_DEVICE), ("Local", Reason.DISCONNECTED_BY_HOST)],
+)
+async def test_a_link_that_ended_before_bluetoothd_was_killed_keeps_its_reason(
+    client: Client,
+    fake_bluez: FakeBluez,
+    broker: LoopbackBroker,
+    hci0: str,
+    wire: str,
+    reason: Reason,
+) -> None:
+    path = await linked(client, fake_bluez, hci0)
+    fake_bluez.disconnect_device(path, wire)
+    await asyncio.sleep(1)
+    fake_bluez.crash()
+    broker.release("org.bluez")
+    await settle()
+    await restart(fake_bluez, broker)
+    fake_bluez.add_device(fake_bluez.add_adapter(ADAPTER), PAD)
+    await client.until(lambda state: state.device(PAD) is not None, 1, through_loss=True)
+    assert link(client).reason is reason
 
 
 async def test_a_device_removed_by_nobody_here_is_judged_after_two_seconds(

@@ -221,21 +221,23 @@ class LinkTracker:
             fate = _fate(powered.get(key[0]))
             if fate is not AdapterFate.POWERED:
                 record.vanished = None
-                if self._ended_unexplained(record, now):
+                if self._ended_with_the_radio(record, now):
                     record.evidence = replace(record.evidence, adapter=fate)
             elif record.vanished is not None and now - record.vanished >= REMOVAL_JUDGEMENT:
                 self._judge_removal(key, record)
             record.reason = _reason(record.evidence, fate)
 
     @staticmethod
-    def _ended_unexplained(record: _Record, now: float) -> bool:
-        # A kernel that powers its radio down ends the links itself (Local, seen with 7.2), or
-        # bluetoothd drops them without a reason of the kernel's.
+    def _ended_with_the_radio(record: _Record, now: float) -> bool:
+        # A kernel that powers its radio down ends the links itself, and tells either the radio's
+        # word for that (Local) or, when its cleanup is first, the reason it gave the other end:
+        # 0x15, which mgmt calls Remote (7.2 with 5.87, both seen with btmon). Or bluetoothd drops
+        # them without a reason of the kernel's.
         evidence = record.evidence
-        unexplained = evidence.wire in (None, Wire.UNKNOWN) or (
+        radios_own = evidence.wire in (None, Wire.UNKNOWN, Wire.REMOTE) or (
             evidence.wire is Wire.LOCAL and not evidence.requested
         )
-        return unexplained and now - record.ended <= BURST_WINDOW
+        return radios_own and now - record.ended <= BURST_WINDOW
 
     def _judge_removal(self, key: Key, record: _Record) -> None:
         record.vanished = None
@@ -251,7 +253,8 @@ class LinkTracker:
                 self._end(key, record, now)
             # A clean stop powers the adapters off first; that was the daemon's end, not the
             # radio's.
-            if self._ended_unexplained(record, now):
+            radio_off = record.evidence.adapter is not AdapterFate.POWERED
+            if radio_off and now - record.ended <= BURST_WINDOW:
                 record.evidence = replace(record.evidence, adapter=AdapterFate.POWERED, wire=None)
             record.vanished = None
             record.reason = Reason.BLUETOOTH_UNAVAILABLE

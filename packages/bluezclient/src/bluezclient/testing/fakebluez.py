@@ -262,7 +262,8 @@ class FakeBluez:
     def power(self, adapter: str, on: bool, reason: str | None = "Local") -> None:
         """The radio goes on or off; off ends links and, silently, discovery sessions.
 
-        `reason` as in `disconnect_device`: Local is the kernel's (7.2), Unknown bluetoothd's own.
+        `reason` as in `disconnect_device`: Local and Remote are the kernel's (7.2), Unknown
+        bluetoothd's own.
         """
         if not on:
             for path, held in list(self.objects.items()):
@@ -277,10 +278,10 @@ class FakeBluez:
         """End a pairing in flight with an error of bluetoothd's, whatever has been bonded."""
         self._cancel(path, name)
 
-    def stop(self) -> None:
-        """SIGTERM: adapters off, every object removed, then (the caller) the name goes."""
+    def stop(self, reason: str | None = "Local") -> None:
+        """SIGTERM: adapters off (`reason`), every object removed, then (the caller) the name."""
         for adapter in [p for p, held in self.objects.items() if ADAPTER in held]:
-            self.power(adapter, on=False)
+            self.power(adapter, on=False, reason=reason)
             for path in [p for p in self.objects if p.startswith(adapter + "/")]:
                 self.withdraw(path)
             self.withdraw(adapter)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from uinputrelay import Snapshot, Wish
 from uinputrelay.discovery import RealNode
-from uinputrelay.engine import Engine
+from uinputrelay.engine import Engine, pause_after
 from uinputrelay.node import Node
 from uinputrelay.numbers import Key
 
@@ -88,6 +88,31 @@ def test_a_fault_of_the_engines_own_is_not_hidden(
     os.eventfd_write(engine._bell, 1)
     with pytest.raises(OSError, match="Too many open files"):
         engine.step(0)
+
+
+@pytest.mark.parametrize(
+    ("waited", "pace", "behind", "pause"),
+    [
+        (0.0000, 0.002, False, 0.002),
+        (0.0009, 0.002, False, 0.002),
+        (0.0010, 0.002, False, 0.0),
+        (60.000, 0.002, False, 0.0),
+        (0.0000, 0.002, True, 0.0),
+        (0.0000, 0.000, False, 0.0),
+    ],
+    ids=[
+        "events came at once",
+        "events came within half the pace",
+        "events are rarer than that",
+        "nothing happened for long",
+        "more is queued than one batch",
+        "no pace is wished",
+    ],
+)
+def test_the_relay_pauses_only_where_events_come_fast_and_it_keeps_up(
+    waited: float, pace: float, behind: bool, pause: float
+) -> None:
+    assert pause_after(waited, pace, behind=behind) == pause
 
 
 def test_a_node_is_behind_once_for_each_time_it_was(engine: Engine) -> None:

@@ -49,7 +49,7 @@ class Engine:
     which real nodes are a peripheral's; by default HID uniq and phys do. ``on_change`` is called
     with the whole observed state, from the engine's thread, when more than counters changed.
     ``adopt`` gives real nodes the wish does not list a mirror of their own. ``pace`` is in seconds,
-    0 for none (see ``run``).
+    0 for none (see ``pause_after``).
     """
 
     def __init__(
@@ -140,9 +140,7 @@ class Engine:
     def run(self) -> None:
         """Step until ``stop``; a fault is logged, and the mirrors live on.
 
-        Waking costs more than moving an event. So after a step that waited less than half of
-        ``pace``, the next one is put off by ``pace``: events then come several at a time, and none
-        waits longer than that. There is no such pause while a device is ahead of us.
+        Waking costs more than moving an event, so steps are kept apart (see ``pause_after``).
         """
         while self._running:
             before = self._woke
@@ -153,10 +151,9 @@ class Engine:
                 time.sleep(RETRY)
                 self._due = AT_ONCE
             waited = self._woke - before - self._paused
-            pause = waited < self._pace / 2 and not self._is_behind()
-            self._paused = self._pace if pause else 0.0
-            if pause:
-                time.sleep(self._pace)
+            self._paused = pause_after(waited, self._pace, behind=self._is_behind())
+            if self._paused:
+                time.sleep(self._paused)
 
     def _is_behind(self) -> bool:
         """Tell whether a node had more to read than one batch since this was asked last."""
@@ -452,6 +449,16 @@ class Engine:
         if plain != self._told:
             self._told, self._heard = plain, observed
             self._on_change(observed)
+
+
+def pause_after(waited: float, pace: float, *, behind: bool) -> float:
+    """Return how long (s) to stay asleep after a step that ``waited`` (s) for its events.
+
+    After one that waited less than half of ``pace`` the next is put off by ``pace``: events then
+    come several at a time, and none waits longer than that. A device that is ahead of us, with more
+    to read than one batch, gets no pause: its queue would overflow.
+    """
+    return pace if waited < pace / 2 and not behind else 0.0
 
 
 def _named(peripheral: PeripheralWish) -> list[tuple[Key, NodeWish]]:

@@ -8,6 +8,7 @@ said its first word under it.
 from __future__ import annotations
 
 import os
+import threading
 
 # Under TCG the whole boot takes 9 s on a quick machine. A KVM that needs longer than this for the
 # first word is not worth having.
@@ -15,15 +16,11 @@ FIRST_WORD_SECONDS = 20
 # In QEMU's log when it has stopped the guest for good (accel/kvm/kvm-all.c, seen in 7.2).
 STOPPED = "KVM internal error"
 
-_broken: set[str] = set()
+# For this process's other guests: KVM did not run the first.
+kvm_failed = threading.Event()
 
 
 def best() -> str:
     """kvm where it may run a guest, else tcg (several times slower); LAB_ACCEL names one."""
-    usable = os.access("/dev/kvm", os.R_OK | os.W_OK) and "kvm" not in _broken
+    usable = os.access("/dev/kvm", os.R_OK | os.W_OK) and not kvm_failed.is_set()
     return os.environ.get("LAB_ACCEL") or ("kvm" if usable else "tcg")
-
-
-def give_up_kvm() -> None:
-    """For this process's other guests: KVM did not run the first."""
-    _broken.add("kvm")

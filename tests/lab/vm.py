@@ -236,7 +236,7 @@ class Machine:
         self.logs.mkdir(parents=True, exist_ok=True)
         initrd = self._work / "initrd"
         initrd.write_bytes(found.initramfs.read_bytes() + self._programs_archive(found))
-        self.qemu = self._launch(found, accel.best(), initrd)
+        self._launch(found, accel.best(), initrd)
         self._connect()
         threading.Thread(target=self._listen, daemon=True).start()
         self._await_agent()
@@ -329,24 +329,23 @@ class Machine:
 
     # -- boot, in pieces
 
-    def _launch(self, found: root.Root, accelerator: str, initrd: Path) -> subprocess.Popen[bytes]:
+    def _launch(self, found: root.Root, accelerator: str, initrd: Path) -> None:
         """Start QEMU; a second time without KVM where that proves to be none."""
         say(f"booting {found.name} under {accelerator} (console: {self.logs}/console.log)")
         with (self.logs / "qemu.log").open("wb") as log:
-            qemu = subprocess.Popen(
+            self.qemu = subprocess.Popen(
                 self._command(found, accelerator, initrd),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 preexec_fn=_die_with_parent,
             )
-        if accelerator != "kvm" or self._speaks(qemu):
-            return qemu
-        say("KVM does not run the guest's kernel here")
-        accel.give_up_kvm()
-        qemu.kill()
-        qemu.wait()
-        return self._launch(found, "tcg", initrd)
+        if accelerator == "kvm" and not self._speaks(self.qemu):
+            say("KVM does not run the guest's kernel here")
+            accel.kvm_failed.set()
+            self.qemu.kill()
+            self.qemu.wait()
+            self._launch(found, "tcg", initrd)
 
     def _speaks(self, qemu: subprocess.Popen[bytes]) -> bool:
         """Wait for the first word on the console; False when none will come."""

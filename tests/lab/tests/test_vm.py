@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +52,7 @@ def guest(
     found = root.Root("forky", RECIPES["forky"], folder)
     monkeypatch.setattr(root, "build", lambda _name: found)
     monkeypatch.setattr(accel, "best", lambda: "tcg" if under_kvm is None else "kvm")
-    monkeypatch.setattr(accel, "_broken", set())
+    monkeypatch.setattr(accel, "kvm_failed", threading.Event())
 
     def command(machine: vm.Machine, _: object, accelerator: str, *__: object) -> list[str]:
         if accelerator == "kvm":
@@ -82,7 +83,7 @@ def test_where_kvm_runs_no_kernel_the_guest_is_booted_without_it(
     monkeypatch.setattr(accel, "FIRST_WORD_SECONDS", 0.5)
     with guest(monkeypatch, tmp_path, "finish()", under_kvm=qemu) as machine:
         assert machine.run(["program"]).status == 0
-        assert accel._broken == {"kvm"}
+        assert accel.kvm_failed.is_set()
 
 
 def test_a_program_gives_its_status_and_both_outputs(

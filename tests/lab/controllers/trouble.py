@@ -6,7 +6,6 @@ import asyncio
 import logging
 from typing import Any
 
-from bumble.core import PhysicalTransport
 from bumble.hci import Address
 from bumble.pairing import PairingConfig, PairingDelegate
 
@@ -68,7 +67,7 @@ class IntruderPeer(DualSensePeer):
         self.returns = 0
         browsed = self._browsed()
         address = Address(host, Address.PUBLIC_DEVICE_ADDRESS)
-        link = await self.device.connect(address, transport=PhysicalTransport.BR_EDR)
+        link = await self._page(address)
         await link.authenticate()
         await link.encrypt(True)
         # The host browses a newly paired device, and refuses HID of one that it does not know; soon

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bluezclient import Adapter, Address, Client, Prompt, PromptKind, Reason, host_problems
 from bluezclient.storage import read_bond
+from dbus_fast import Variant
 
 from .conftest import STORAGE
 from .test_pairing import PATIENCE, release, sealed, until_reason
@@ -109,7 +110,10 @@ async def test_a_gamepad_without_a_bond_gets_in_only_when_the_guard_is_off(
     from lab.bluez import Host
 
     address = Address(intruder.address)
-    async with Host():
+    async with Host() as desktop:
+        if adapter.connectable is None:  # before 5.79 a host without bonds listens while it is seen
+            seen = "org.bluez.Adapter1", "Discoverable", Variant("b", True)
+            await desktop.set(desktop.adapter, *seen)
         await intruder.attack(adapter.address.colons)
         if guard == "false":
             await asyncio.to_thread(inputs.wait_for, address.colons, 3)

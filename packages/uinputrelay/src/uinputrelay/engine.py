@@ -31,6 +31,7 @@ from .source import NotThatDeviceError, Source, snapshot_of
 _log = logging.getLogger(__name__)
 
 UDEV_WAIT = 1.0  # s: a node udevd has not announced by then is used as it is
+ARRIVAL = 0.01  # s: a controller's arrival is dozens of messages, and one look serves them all
 TWIN_WAIT = 2.0  # s: a second node of one fingerprint may be the first one's next life
 RETRY = 0.1  # s: a node that could not be opened; udev grants access some time after it appears
 LONGEST_RETRY = 5.0  # s: each failure in a row waits twice as long
@@ -208,7 +209,7 @@ class Engine:
 
     def _answer_udev(self) -> None:
         self._discovery.drain()
-        self._due = AT_ONCE
+        self._soon(ARRIVAL)
 
     def _end_of(self, fd: int) -> None:
         """A node's pump said that its device has gone."""

@@ -169,13 +169,17 @@ def api(session: nox.Session) -> None:
 
 @nox.session(tags=["machine"])
 def real(session: nox.Session) -> None:
-    """The main job on real parts, and the tools it stands on: one control plane, one VM."""
-    _real(session, "lab or cluster or vm", "tests")
+    """The main job, input nodes and their tools on real parts: one control plane, one VM.
+
+    bluezclient's days with bluetoothd take 5 minutes more, most of them waits: see `lab`.
+    """
+    nodes = [f"packages/{name}/tests/lab" for name in ("inputid", "uinputrelay")]
+    _real(session, "lab or cluster or vm", *nodes, "tests")
 
 
 @nox.session(default=False)
 def lab(session: nox.Session) -> None:
-    """What runs in the lab's VM without Kubernetes, of every package: half an hour without KVM."""
+    """What runs in the lab's VM without Kubernetes, of every package: 10 minutes without KVM."""
     _real(session, "lab or vm")
 
 

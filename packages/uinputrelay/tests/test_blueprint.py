@@ -36,6 +36,21 @@ def test_key_unknown_is_declared_exactly_beside_a_keyboard_key() -> None:
     assert 1 not in blueprint(sensor).types
 
 
+def test_what_turns_radios_off_is_left_out_and_said() -> None:
+    """The kernel has heard it from the real node (net/rfkill/input.c)."""
+    keyboard = replace(PAD, types={1: (30, 237, 238, 239, 246, 247), 5: (0, 3)})
+    plan = blueprint(keyboard)
+    assert plan.types == {1: (30, 240), 5: (0,)}
+    assert plan.differences == (
+        "code 0xed of event type 0x1: the kernel turns radios off by it",
+        "code 0xee of event type 0x1: the kernel turns radios off by it",
+        "code 0xef of event type 0x1: the kernel turns radios off by it",
+        "code 0xf6 of event type 0x1: the kernel turns radios off by it",
+        "code 0xf7 of event type 0x1: the kernel turns radios off by it",
+        "code 0x3 of event type 0x5: the kernel turns radios off by it",
+    )
+
+
 def test_what_the_kernel_refuses_is_brought_close_and_said() -> None:
     odd = Snapshot(
         "x" * 90, 5, 1, 1, 1,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 from . import older
 
 HERE = Path(__file__).parent
+RFKILL_IOCTL_NOINPUT = ord("R") << 8 | 1  # linux/rfkill.h
+
+
+@pytest.fixture(scope="module", autouse=True)
+def radios_left_alone() -> Iterator[None]:
+    """Radios stay on: a device with SW_RFKILL_ALL turns all of them off by being there.
+
+    While this is open the kernel leaves radio keys and switches to us (net/rfkill/core.c).
+    """
+    fd = os.open("/dev/rfkill", os.O_RDWR | os.O_CLOEXEC)
+    fcntl.ioctl(fd, RFKILL_IOCTL_NOINPUT)
+    yield
+    os.close(fd)
 
 
 @pytest.hookimpl(optionalhook=True)

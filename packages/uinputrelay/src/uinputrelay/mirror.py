@@ -6,6 +6,9 @@
 * EV_FF: an upload nobody answers blocks the player for 30 s, and events go one way here.
 * EV_REP: the real node repeats already; its repeats pass through as value 2, once.
 * fuzz: the kernel would filter a second time what the real node has filtered.
+* the switch and the keys by which the kernel itself turns radios off and on (net/rfkill/input.c,
+  rfkill_ids): it has heard them from the real node. A switch is off when its device is made, which
+  turns off every radio of the host (seen with 7.2), and a key's second press takes back the first.
 """
 
 from __future__ import annotations
@@ -23,6 +26,12 @@ from .state import UNKNOWN_SLOT, State
 
 UINPUT = "/dev/uinput"
 _DROPPED_TYPES = frozenset({codes.EV_SYN, codes.EV_REP, codes.EV_FF})
+_RADIOS = {
+    codes.EV_KEY: frozenset(
+        {codes.KEY_BLUETOOTH, codes.KEY_WLAN, codes.KEY_UWB, codes.KEY_WWAN, codes.KEY_RFKILL}
+    ),
+    codes.EV_SW: frozenset({codes.SW_RFKILL_ALL}),
+}
 _NAME_BYTES = 80  # UINPUT_MAX_NAME_SIZE
 _MOST_SLOTS = 100  # drivers/input/misc/uinput.c, uinput_validate_absinfo
 
@@ -42,7 +51,11 @@ class Blueprint:
 def blueprint(shot: Snapshot) -> Blueprint:
     """Return what the mirror of ``shot`` has to be, with every forced difference in words."""
     differences: list[str] = []
-    kinds = {kind: listed for kind, listed in shot.types.items() if kind not in _DROPPED_TYPES}
+    kinds = {
+        kind: _without_radios(kind, listed, differences)
+        for kind, listed in shot.types.items()
+        if kind not in _DROPPED_TYPES
+    }
     if shot.has_keyboard_key:
         kinds[codes.EV_KEY] = tuple(sorted({*kinds[codes.EV_KEY], codes.KEY_UNKNOWN}))
     resting = rests(shot)
@@ -68,6 +81,16 @@ def _name(text: str, differences: list[str]) -> bytes:
     if len(raw) > _NAME_BYTES:
         differences.append(f"name: {len(raw)} bytes, cut to the {_NAME_BYTES} uinput keeps")
     return raw[:_NAME_BYTES]
+
+
+def _without_radios(kind: int, listed: tuple[int, ...], differences: list[str]) -> tuple[int, ...]:
+    radios = _RADIOS.get(kind, frozenset())
+    differences += [
+        f"code {code:#x} of event type {kind:#x}: the kernel turns radios off by it"
+        for code in listed
+        if code in radios
+    ]
+    return tuple(code for code in listed if code not in radios)
 
 
 def _axis(code: int, axis: AbsInfo, differences: list[str]) -> AbsInfo:

@@ -15,17 +15,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lab import inputs
+from lab.radio import Air
 from uinputrelay import AbsInfo, NodeWish, PeripheralWish, Snapshot, codes, kernel
 from uinputrelay.mirror import Mirror, blueprint
 
 from .devices import (
     ADDRESS,
     KEY_A,
+    OTHER,
     SYN,
     Bench,
     Plug,
     Read,
     Reader,
+    Source,
     gamepad,
     keyboard_and_mouse,
     keyed,
@@ -152,6 +156,43 @@ def test_what_only_a_newer_kernel_knows_is_left_out_and_said(bench: Bench) -> No
     (node,) = bench.nodes()
     assert node.error == ""
     assert node.differences == ("code 0x1f of event type 0x5: unknown to this kernel",)
+
+
+class Radio:
+    """The kernel's switch of the first radio."""
+
+    def __init__(self) -> None:
+        (self._soft,) = Path("/sys/class/rfkill").glob("rfkill*/soft")
+
+    def goes(self, state: str) -> None:
+        """Wait until it is on or off."""
+        told = {"on": "0", "off": "1"}[state]
+        inputs.wait(lambda: self._soft.read_text().strip() == told, f"radio that is {state}", 10)
+
+
+def _tap(source: Source, code: int) -> None:
+    source.frame(keyed(code, 1))
+    source.frame(keyed(code, 0))
+
+
+def test_a_mirror_turns_no_radio_off_where_a_verbatim_one_would(
+    air: Air, bench: Bench, plug: Plug
+) -> None:
+    radio = Radio()
+    types = {codes.EV_KEY: (KEY_A, codes.KEY_BLUETOOTH), codes.EV_SW: (codes.SW_RFKILL_ALL,)}
+    shot = replace(gamepad(), types=types, absinfo={})
+    bench.apply(wish(shot))
+    assert len(bench.nodes()[0].differences) == 2
+    # The kernel does one thing after the other, and toggles nothing while everything is off.
+    keyboard = plug(replace(shot, types={codes.EV_KEY: (codes.KEY_BLUETOOTH,)}), OTHER)
+    for state in ("off", "on"):
+        _tap(keyboard, codes.KEY_BLUETOOTH)
+        radio.goes(state)
+    verbatim = Mirror(replace(blueprint(shot), types=types), "lab.test/verbatim")
+    radio.goes("off")
+    os.write(verbatim.fd, kernel.encode([(codes.EV_SW, codes.SW_RFKILL_ALL, 1), SYN]))
+    radio.goes("on")
+    verbatim.close()
 
 
 CODES = {1: 0x2FF, 2: 0xF, 3: 0x3F, 4: 7, 5: 0xF, 0x11: 0xF, 0x12: 7}  # of every kernel since 5.0

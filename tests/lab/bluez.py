@@ -29,12 +29,17 @@ class Host:
 
     async def __aenter__(self) -> Self:
         self._bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
-        self._bus.add_message_handler(self._agree)
-        await self.call(
-            "/org/bluez", "org.bluez.AgentManager1.RegisterAgent", "os", _AGENT, "NoInputNoOutput"
-        )
-        await self.call("/org/bluez", "org.bluez.AgentManager1.RequestDefaultAgent", "o", _AGENT)
-        await self.set(self.adapter, "org.bluez.Adapter1", "Powered", Variant("b", True))
+        try:
+            self._bus.add_message_handler(self._agree)
+            manager = "org.bluez.AgentManager1"
+            await self.call(
+                "/org/bluez", f"{manager}.RegisterAgent", "os", _AGENT, "NoInputNoOutput"
+            )
+            await self.call("/org/bluez", f"{manager}.RequestDefaultAgent", "o", _AGENT)
+            await self.set(self.adapter, "org.bluez.Adapter1", "Powered", Variant("b", True))
+        except BaseException:
+            self._bus.disconnect()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:

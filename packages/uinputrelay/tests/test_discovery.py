@@ -105,7 +105,7 @@ def test_nodes_are_listed_as_they_were_registered_without_our_own_and_other_kind
 
 
 def test_udev_is_asked_about_a_node_once(discovery: Discovery, inputs: Inputs) -> None:
-    """So that looking at everything again, every minute and at every arrival, stops no events."""
+    """Looking at everything again, every minute and at every arrival, keeps events waiting."""
     inputs.plug("event2", 11)
     inputs.plug("event3", 12, phys="relay/AA/0")
     first = discovery.scan()

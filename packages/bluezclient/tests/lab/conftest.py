@@ -22,8 +22,8 @@ SYSTEM_BUS = "unix:path=/run/dbus/system_bus_socket"
 STORAGE = Path("/var/lib/bluetooth")
 
 
-# Older ones promise LE Extended Create Connection and never complete one, and tell the end that hangs
-# up the reason that it gave to the other (5.66, emulator/btdev.c).
+# Older ones promise LE Extended Create Connection and never complete one, and tell the end that
+# hangs up the reason that it gave to the other (5.66, emulator/btdev.c).
 WHOLE_EMULATOR = (5, 87)
 
 

@@ -1,4 +1,4 @@
-"""Gives the guest the older udevadm to ask, and a seed that whoever watches has seen."""
+"""What the random devices need: udevadms to ask, a seed that was seen, radios out of reach."""
 
 from __future__ import annotations
 

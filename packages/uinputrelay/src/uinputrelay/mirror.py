@@ -8,7 +8,7 @@
 * fuzz: the kernel would filter a second time what the real node has filtered.
 * the switch and the keys by which the kernel itself turns radios off and on (net/rfkill/input.c,
   rfkill_ids): it has heard them from the real node. A switch is off when its device is made, which
-  turns off every radio of the host (seen with 7.2), and a key's second press takes back the first.
+  turns off every radio of the host, and a key's second press takes back the first (seen with 7.2).
 """
 
 from __future__ import annotations

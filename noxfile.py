@@ -171,7 +171,7 @@ def api(session: nox.Session) -> None:
 def real(session: nox.Session) -> None:
     """The main job, input nodes and their tools on real parts: one control plane, one VM.
 
-    bluezclient's days with bluetoothd take 5 minutes more, most of them waits: see `lab`.
+    bluezclient's days with bluetoothd would be 5 minutes more: they are in `lab`.
     """
     nodes = [f"packages/{name}/tests/lab" for name in ("inputid", "uinputrelay")]
     _real(session, "lab or cluster or vm", *nodes, "tests")
@@ -179,7 +179,7 @@ def real(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def lab(session: nox.Session) -> None:
-    """What runs in the lab's VM without Kubernetes, of every package: 10 minutes without KVM."""
+    """What runs in the lab's VM without Kubernetes, of every package: a quarter of an hour."""
     _real(session, "lab or vm")
 
 
